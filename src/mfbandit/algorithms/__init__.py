@@ -1,0 +1,127 @@
+"""The policies, one file each, and the registry that knows them by name.
+
+To add one, write its file and one line in `REGISTRY`; the command line, the simulators, the studies,
+the tests and the benchmarks pick it up from there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mfbandit.algorithms.elimination import Elimination
+from mfbandit.algorithms.lucb import LUCB
+from mfbandit.algorithms.mf_ucb import MFUCB
+from mfbandit.algorithms.policy import Policy
+from mfbandit.errors import PolicyError
+
+__all__ = ["REGISTRY", "Elimination", "Entry", "LUCB", "MFUCB", "Policy", "policy"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One line of the registry: the class, what the name presets, one line for people, an example."""
+
+    kind: type[Policy]
+    preset: Mapping[str, Any]
+    summary: str
+    example: str
+
+
+REGISTRY: dict[str, Entry] = {
+    "lucb-a": Entry(
+        LUCB,
+        {"explore": "a"},
+        "LUCB with Explore-A: the fidelity with the best optimistic gap per root cost (paper)",
+        "lucb-a:top=0.95,second=0.75",
+    ),
+    "lucb-b": Entry(
+        LUCB,
+        {"explore": "b"},
+        "LUCB with Explore-B: all fidelities until one is good enough, then that one (paper)",
+        "lucb-b:top=0.95,second=0.75",
+    ),
+    "lucb-c": Entry(
+        LUCB, {"explore": "c"}, "LUCB with Explore-C: from cheap to dear as biases bite (paper)", "lucb-c"
+    ),
+    "lucb-top": Entry(LUCB, {"explore": "top"}, "LUCB on the truest fidelity only", "lucb-top"),
+    "elimination": Entry(
+        Elimination, {}, "Elimination at the truest fidelity, then the cheapest (regret, paper)", "elimination"
+    ),
+    "mf-ucb": Entry(MFUCB, {}, "MF-UCB of Kandasamy et al. 2016 (regret)", "mf-ucb"),
+    "ucb-top": Entry(MFUCB, {"truest": True}, "UCB on the truest fidelity only (regret)", "ucb-top"),
+}
+
+
+def _convert(text: str, kind: Any, field: str) -> Any:
+    """Read an option's text as what its field holds."""
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    readers: list[tuple[type, Callable[[str], Any]]] = [(int, int), (float, float)]
+    for wanted, reader in readers:
+        if wanted in kinds:
+            try:
+                return reader(text)
+            except ValueError:
+                continue
+    if bool in kinds and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if str in kinds:
+        return text
+    raise PolicyError(f"{field} must be a number, got {text!r}")
+
+
+def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
+    if name not in REGISTRY:
+        close = difflib.get_close_matches(name, REGISTRY, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise PolicyError(f"no policy is called {name!r}; {hint}the policies are {', '.join(REGISTRY)}")
+    entry = REGISTRY[name]
+    fields = [f.name for f in dataclasses.fields(entry.kind) if f.name not in entry.preset]
+    for key in options:
+        if key not in fields:
+            raise PolicyError(f"{name} has no option {key!r}; its options are {', '.join(fields)}")
+    hints = typing.get_type_hints(entry.kind)
+    read = {
+        key: _convert(value, hints[key], key) if isinstance(value, str) else value
+        for key, value in options.items()
+    }
+    return entry.kind(**entry.preset, **read)
+
+
+def policy(what: str | Policy | Mapping[str, Any]) -> Policy:
+    """Read a policy from its string form or its JSON object; a policy object is returned as it is.
+
+    Parameters
+    ----------
+    what : str, dict or Policy
+        ``"name"``, ``"name:key=value,..."``, or an object with a ``name`` and options.
+
+    Examples
+    --------
+    >>> policy("lucb-a:top=0.95,second=0.75")
+    LUCB(fidelities='all', batch=1, explore='a', top=0.95, second=0.75, bound='paper', clock='pulls', factor=None)
+    >>> policy(policy("lucb-c:batch=4").to_json()).label
+    'lucb-c:batch=4'
+    """
+    if isinstance(what, Policy):
+        return what
+    if isinstance(what, Mapping):
+        if "name" not in what:
+            raise PolicyError(f"a policy object needs a 'name', got {dict(what)!r}")
+        return _from_options(str(what["name"]), {k: v for k, v in what.items() if k != "name"})
+    if not isinstance(what, str):
+        raise PolicyError(f"a policy is a name, an object or a Policy, got {what!r}")
+    name, _, rest = what.partition(":")
+    options: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise PolicyError(f"options are written key=value, got {part!r} in {what!r}")
+        if key.strip() in options:
+            raise PolicyError(f"option {key.strip()!r} is given twice in {what!r}")
+        options[key.strip()] = value.strip()
+    return _from_options(name.strip(), options)

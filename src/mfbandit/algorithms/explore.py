@@ -1,0 +1,130 @@
+"""The explore procedures of the paper: which fidelity to pull an arm at (Algorithm 2, Appendix B)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from mfbandit.core import Arrays, Ints, State
+from mfbandit.kernel import kernel, slot
+
+__all__ = ["EXPLORE", "explore_a", "explore_b", "explore_c"]
+
+#: Notes of Explore-B on an arm: 0 still exploring, m + 1 committed to fidelity m; a sweep whose commit
+#: test is due when its rewards are in is noted with the role the arm had.
+SWEPT_AS_LEADER, SWEPT_AS_CHALLENGER = -1, -2
+
+
+@slot
+def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+    """Upper confidence bound of one stream."""
+
+
+@kernel
+def put(out: Ints, row: int, arm: int, fidelity: int, count: int) -> int:
+    """Write one row of a plan; return the next free row."""
+    out[row, 0] = arm
+    out[row, 1] = fidelity
+    out[row, 2] = count
+    return row + 1
+
+
+@kernel
+def gap(problem: Arrays, params: Any, state: State, arm: int, fidelity: int, leading: bool) -> float:
+    """The estimated gap, hat Delta in Section 3.2, of a fidelity that was pulled."""
+    mean = state.sums[arm, fidelity] * (1.0 / state.pulls[arm, fidelity])
+    if leading:
+        return mean - problem.bias[arm, fidelity] - params.second
+    return params.top - (mean + problem.bias[arm, fidelity])
+
+
+@kernel
+def explore_a(
+    problem: Arrays, params: Any, state: State, arm: int, leader: int, width: float, out: Ints, row: int
+) -> int:
+    """Explore-A: the fidelity with the top f-UCB of gap / sqrt(cost); one never pulled comes first."""
+    total = 0
+    for m in range(problem.cost.shape[1]):
+        total += state.pulls[arm, m]
+    optimism = 2.0 * problem.spread * math.log(total) if total > 0 else 0.0
+    chosen, best = 0, -math.inf
+    for m in range(problem.cost.shape[1]):
+        n = state.pulls[arm, m]
+        if n == 0:
+            chosen = m
+            break
+        estimate = gap(problem, params, state, arm, m, arm == leader)
+        index = (estimate + math.sqrt(optimism * (1.0 / n))) * problem.rate[arm, m]
+        if index > best:
+            chosen, best = m, index
+    return put(out, row, arm, chosen, params.batch)
+
+
+@kernel
+def commit(problem: Arrays, params: Any, state: State, arm: int, leading: bool) -> int:
+    """Explore-B's commit test after a sweep: the fidelity to commit to plus one, or 0."""
+    chosen, best = 0, -math.inf
+    for m in range(problem.cost.shape[1]):
+        rate = gap(problem, params, state, arm, m, leading) * problem.rate[arm, m]
+        if rate > best:
+            chosen, best = m, rate
+    cheapest = math.inf
+    for m in range(problem.cost.shape[1]):
+        cheapest = min(cheapest, problem.cost[arm, m])
+    sweeps = state.pulls[arm, chosen]
+    if best > 3.0 * math.sqrt(problem.spread * params.log_factor / (cheapest * sweeps)):
+        return chosen + 1
+    return 0
+
+
+@kernel
+def explore_b(
+    problem: Arrays, params: Any, state: State, arm: int, leader: int, width: float, out: Ints, row: int
+) -> int:
+    """Explore-B: all fidelities in turn until one is good enough, then that one for good.
+
+    The commit test belongs to the end of the sweep; it is made when the arm is next explored, with the
+    role the arm had in the round of the sweep. Nothing happens to the arm in between.
+    """
+    note = state.notes[arm]
+    if note < 0:
+        note = commit(problem, params, state, arm, note == SWEPT_AS_LEADER)
+    if note > 0:
+        state.notes[arm] = note
+        return put(out, row, arm, note - 1, params.batch)
+    state.notes[arm] = SWEPT_AS_LEADER if arm == leader else SWEPT_AS_CHALLENGER
+    for m in range(problem.cost.shape[1]):
+        row = put(out, row, arm, m, params.batch)
+    return row
+
+
+@kernel
+def explore_c(
+    problem: Arrays, params: Any, state: State, arm: int, leader: int, width: float, out: Ints, row: int
+) -> int:
+    """Explore-C: the cheapest fidelity whose confidence radius still exceeds its bias bound."""
+    chosen = problem.truest
+    for place in range(problem.cost.shape[1]):
+        m = problem.order[place]
+        n = state.pulls[arm, m]
+        if n == 0 or m == problem.truest:
+            chosen = m
+            break
+        total = state.sums[arm, m]
+        radius = (
+            above(problem, width, n, total, state.squares[arm, m], state.deviations[arm, m]) - total / n
+        )
+        if radius >= problem.bias[arm, m]:
+            chosen = m
+            break
+    return put(out, row, arm, chosen, params.batch)
+
+
+#: Explore procedures by the letter that `lucb-` takes; with one fidelity -C is that fidelity.
+EXPLORE: dict[str, Callable[..., Any]] = {
+    "a": explore_a,
+    "b": explore_b,
+    "c": explore_c,
+    "top": explore_c,
+}

@@ -1,0 +1,133 @@
+"""What all policies share: options, validation, JSON, and the string form ``name:key=value,...``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from mfbandit.core import Algorithm, Arrays, Goal
+from mfbandit.errors import PolicyError
+from mfbandit.problem import Problem
+
+__all__ = ["Policy", "one_of", "positive"]
+
+
+def one_of(field: str, value: object, allowed: Iterable[str]) -> None:
+    """Refuse a value that is not among the allowed ones."""
+    allowed = list(allowed)
+    if value not in allowed:
+        raise PolicyError(f"{field} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def positive(field: str, value: object) -> None:
+    """Refuse what is not a finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise PolicyError(f"{field} must be a finite number > 0, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy and its options; a frozen dataclass that validates itself.
+
+    Parameters
+    ----------
+    fidelities : str
+        "all", "top" (the truest only), or columns joined by "+" such as "0+2". The truest fidelity
+        must be among them.
+    batch : int
+        Pulls per planned row; part of the policy, so that decisions never depend on the number of
+        workers.
+    """
+
+    fidelities: str = "all"
+    batch: int = 1
+
+    #: "identify" (best arm with confidence) or "regret" (spend a budget).
+    objective: ClassVar[str] = "identify"
+    #: One line for `mfbandit policies`.
+    summary: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 1:
+            raise PolicyError(f"batch must be a whole number >= 1, got {self.batch!r}")
+        self._columns_text()
+
+    def _columns_text(self) -> list[int] | None:
+        """The columns that the text of `fidelities` names; None for all or top."""
+        if self.fidelities in ("all", "top"):
+            return None
+        try:
+            columns = [int(part) for part in str(self.fidelities).split("+")]
+        except ValueError:
+            columns = []
+        if not columns or len(set(columns)) < len(columns) or min(columns) < 0:
+            raise PolicyError(
+                "fidelities must be all, top, or distinct columns counted from 0 "
+                f"such as 0+2, got {self.fidelities!r}"
+            )
+        return sorted(columns)
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        raise PolicyError(f"{type(self).__name__} has no registered name")
+
+    @property
+    def preset(self) -> frozenset[str]:
+        """Fields that the name itself says."""
+        return frozenset()
+
+    @property
+    def truest_only(self) -> bool:
+        """Whether the policy by definition uses the truest fidelity only."""
+        return False
+
+    def columns(self, problem: Problem) -> list[int]:
+        """The fidelities of a problem that this policy uses."""
+        if self.truest_only or self.fidelities == "top":
+            return [problem.truest]
+        columns = self._columns_text()
+        if columns is None:
+            return list(range(problem.n_fidelities))
+        if columns[-1] >= problem.n_fidelities:
+            raise PolicyError(
+                f"fidelities names column {columns[-1]}, "
+                f"but the problem has {problem.n_fidelities} (columns count from 0)"
+            )
+        return columns
+
+    def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
+        """Make the kernels and parameters for one problem; `unit` scales a reward to [0, 1]."""
+        raise PolicyError(f"{type(self).__name__} cannot be run")
+
+    def check(self, problem: Problem, goal: Goal) -> None:
+        """Refuse a problem or a goal that this policy is not made for."""
+        if self.objective == "regret":
+            if not goal.budget < math.inf:
+                raise PolicyError(f"{self.name} spends a budget: give a finite budget")
+            if problem.costs_per_arm:
+                raise PolicyError(
+                    f"{self.name} minimises regret, which is defined for costs per fidelity only; "
+                    "this problem has costs that differ between arms"
+                )
+
+    def options(self) -> dict[str, Any]:
+        """The options that differ from their defaults and are not in the name."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in self.preset and getattr(self, field.name) != field.default
+        }
+
+    @property
+    def label(self) -> str:
+        """The string form, which `mfbandit.policy` reads back."""
+        options = ",".join(f"{key}={value}" for key, value in self.options().items())
+        return f"{self.name}:{options}" if options else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        """The policy as a plain JSON object."""
+        return {"name": self.name, **self.options()}

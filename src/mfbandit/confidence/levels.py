@@ -1,0 +1,167 @@
+"""Likelihood ratios of one stream at a grid of effect sizes: the raw material of pair certificates.
+
+A stream is all rewards of one arm at one fidelity, known by n, S (sum) and Q (sum of squares). Level i
+stands for an effect of 4 * 2^(-i/2) standard deviations between the stream's mean and a number q. Each
+level gives a likelihood ratio that is a nonnegative supermartingale, started at 1, whenever the stream's
+mean is at most q, however the pulls were chosen:
+
+- *Gaussian*, sigma known: log LR = n (t d - t^2 / 2), with d = (S / n - q) / sigma.
+- *Tilt*, any reward in [0, 1]: log LR = l S - n log(1 + q (e^l - 1)); by convexity
+  E e^(l x) <= 1 + q (e^l - 1). It is the likelihood ratio of 0/1 rewards, hence best for them.
+- *Variance-adaptive*, any reward in [0, 1]: with xi = (x - q) / q >= -1 and 0 < c < 1, Fan's inequality
+  log(1 + c xi) >= c xi + (log(1 - c) + c) xi^2 makes
+  log LR = c (S - n q) / q + (log(1 - c) + c) (Q - 2 q S + n q^2) / q^2. Best for rewards of low variance.
+
+After the levels comes a *fallback*: a mixture over all effects (Beta(1/2, 1/2) for [0, 1], normal for
+Gaussian rewards), one-sided, so that any gap is caught in the end. It is not a supermartingale itself but
+is dominated by one, the mixture at the true mean.
+
+**Lower bounds on a cell.** Every kernel here takes an interval [low, high] of q and returns, level by
+level, the exact smallest value on it (a point is the interval [q, q]). The Gaussian ratio and the
+fallback fall in q. The tilt falls in q too, and is concave in l; l changes with q (below), so the smaller
+of its values at the two extreme l of the cell is a lower bound. The variance-adaptive log LR is a concave
+quadratic in 1 / q, so its minimum is at an end.
+
+**One grid.** l and c come from fixed grids: l = 4 * 2^(-j/2), at most 8, with j = i + s - e. Here s is
+the octave of the cost ratio (a cheap fidelity is pulled more often, so smaller effects matter there), and
+e the octave of 1 / (q (1 - q)), so that l is an effect over a standard deviation. Both octaves are fixed
+before any data: that the parameters depend on q and on costs, never on rewards, is what the proof needs.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mfbandit.confidence.special import beta_price, divergence
+from mfbandit.core import Floats
+from mfbandit.kernel import kernel
+
+__all__ = ["FALLBACK", "LEVELS", "WIDTH", "cost_octave", "stream_levels"]
+
+#: Number of effect-size levels; the fallback comes after them.
+LEVELS = 22
+FALLBACK = LEVELS
+WIDTH = LEVELS + 1
+
+#: How the levels of one stream are made: from the tilt, from tilt and variance together, Gaussian.
+TILT, BOTH, NORMAL = 0, 1, 2
+
+_GRID = 72
+_OFFSET = 2
+#: Effects 4 * 2^(-j/2) for j = -2, -1, ...: the largest is 8.
+_EFFECT = tuple(4.0 * 2.0 ** (-0.5 * j) for j in range(-_OFFSET, _GRID - _OFFSET))
+_EFFECT_EXPM1 = tuple(math.expm1(effect) for effect in _EFFECT)
+#: Fractions c of the variance-adaptive ratio, and log(1 - c) + c.
+_FRACTION = (0.97, 0.93, 0.87, *(0.8 * 2.0 ** (-0.5 * j) for j in range(_GRID - 3)))
+_FRACTION_LOSS = tuple(math.log1p(-c) + c for c in _FRACTION)
+
+#: From here on "mean <= q" says nothing about a reward in [0, 1], and the ratio is set to 1.
+_SURE = 1.0 - 1e-9
+#: Below this the variance-adaptive ratio is set to 0, which is safe.
+_TINY = 1e-12
+_PER_OCTAVE = 1.0 / math.log(2.0)
+
+
+@kernel
+def cost_octave(cost: float, truest: float) -> int:
+    """The octave s of the cost of the truest fidelity over the cost of this one."""
+    octave = math.floor(math.log(truest / cost) * _PER_OCTAVE + 0.5)
+    return int(min(40.0, max(-4.0, octave)))
+
+
+@kernel
+def variance_octave(q: float) -> int:
+    """The octave e of 1 / (q (1 - q))."""
+    spread = q * (1.0 - q)
+    if spread < 1e-15:
+        return 50
+    return int(math.floor(0.5 - math.log(spread) * _PER_OCTAVE))
+
+
+@kernel
+def beta_fallback(n: float, total: float, q: float) -> float:
+    """The log of the one-sided Beta mixture against "mean <= q"."""
+    rest = n - total
+    price = beta_price(total, rest)
+    if total <= n * q:
+        return -price
+    return divergence(total, n * q) + divergence(rest, n * (1.0 - q)) - price
+
+
+@kernel
+def normal_fallback(n: float, total: float, q: float, sigma: float) -> float:
+    """The log of the one-sided normal mixture (rho = 1) against "mean <= q"."""
+    loss = 0.5 * math.log1p(n)
+    excess = (total - n * q) / sigma
+    return 0.5 * excess * excess / (n + 1.0) - loss if excess > 0.0 else -loss
+
+
+@kernel
+def stream_levels(
+    evidence: int,
+    n: float,
+    total: float,
+    squared: float,
+    low: float,
+    high: float,
+    octave: int,
+    sigma: float,
+    cap: float,
+    scale: float,
+    out: Floats,
+    at: int,
+) -> None:
+    """Write, level by level, the smallest likelihood ratio over low <= q <= high, times e^-scale.
+
+    Ratios above e^cap are cut down to it, which is safe and keeps numbers finite.
+    """
+    if evidence == NORMAL:
+        distance = total / n - high
+        rate = n * distance / sigma
+        for i in range(LEVELS):
+            effect = _EFFECT[i + octave + _OFFSET if i + octave + _OFFSET > 0 else 0]
+            value = effect * (rate - 0.5 * n * effect)
+            out[at + i] = math.exp(min(value, cap) - scale) if value > -100.0 else 0.0
+        value = normal_fallback(n, total, high, sigma)
+        out[at + FALLBACK] = math.exp(min(value, cap) - scale)
+        return
+    if low >= _SURE:
+        for i in range(WIDTH):
+            out[at + i] = math.exp(-scale)
+        return
+    most = cap
+    if high >= _SURE:
+        high = _SURE
+        most = min(0.0, cap)
+    low = min(max(low, 0.0), high)
+    high = max(high, 0.0)
+    total = min(max(total, 0.0), n)
+    squared = max(squared, 0.0)
+    near = low if low > 0.5 else (high if high < 0.5 else 0.5)
+    far = low if 0.5 - low > high - 0.5 else high
+    step_near, step_far = variance_octave(near), variance_octave(far)
+    share = 0.5 if evidence == BOTH else 1.0
+    known, value = -1, 0.0
+    for i in range(LEVELS):
+        j = min(max(i + octave - step_far + _OFFSET, 0), _GRID - 1)
+        if j != known or step_near != step_far:
+            value = total * _EFFECT[j] - n * math.log1p(high * _EFFECT_EXPM1[j])
+            known = j
+            if step_near != step_far:
+                j = min(max(i + octave - step_near + _OFFSET, 0), _GRID - 1)
+                value = min(value, total * _EFFECT[j] - n * math.log1p(high * _EFFECT_EXPM1[j]))
+        out[at + i] = share * math.exp(min(value, most) - scale) if value > -100.0 else 0.0
+    if evidence == BOTH and low > _TINY:
+        lean_low, lean_high = total / low - n, total / high - n
+        spread_low = max(0.0, (squared / low - 2.0 * total) / low + n)
+        spread_high = max(0.0, (squared / high - 2.0 * total) / high + n)
+        for i in range(LEVELS):
+            j = max(i + octave, 0)
+            value = min(
+                _FRACTION[j] * lean_low + _FRACTION_LOSS[j] * spread_low,
+                _FRACTION[j] * lean_high + _FRACTION_LOSS[j] * spread_high,
+            )
+            if value > -100.0:
+                out[at + i] += 0.5 * math.exp(min(value, most) - scale)
+    value = beta_fallback(n, total, high)
+    out[at + FALLBACK] = math.exp(min(value, most) - scale)

@@ -1,0 +1,31 @@
+"""What the processes without t share: the level they pay, and rounding to the safe side.
+
+A bound may be wider than the exact one by a few last digits, never tighter: it is inverted at a level
+that is higher by `SLACK`, more than all rounding errors up to a billion pulls, and what comes out is
+moved `OUTWARD` by a few units of its last place.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mfbandit.core import Arrays
+from mfbandit.kernel import kernel
+
+__all__ = ["OUTWARD", "SLACK", "level"]
+
+#: Added to log(1/alpha) before a bound is computed.
+SLACK = 1e-8
+#: Relative step that covers the rounding of the bound itself.
+OUTWARD = 2.0**-51
+_LOG_4 = math.log(4.0)
+
+
+@kernel
+def level(problem: Arrays, log_factor: float, time: float) -> float:
+    """log(1/alpha) of one bound: log(K M / delta), where the paper has L = 4 K M in its radius.
+
+    An error needs the best arm's upper bound or another arm's lower bound to fail at one of M
+    fidelities: K M one-sided events, each over all times at once.
+    """
+    return log_factor - _LOG_4

@@ -1,0 +1,196 @@
+"""What every algorithm sees: the problem as arrays, the state of one run, and how a reward enters it.
+
+An algorithm is a pair of kernels (see `mfbandit.kernel`) that play one round of a bandit loop::
+
+    plan(problem, params, state, out) -> rows   # fills rows (arm, fidelity, count); 0 rows = stop
+    recommend(problem, params, state) -> arm
+
+`plan` is deterministic and may keep notes in the state; rewards enter only through `observe`. The same
+text is run step by step by a study, compiled over thousands of simulated trials, and on a GPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mfbandit.errors import PolicyError
+from mfbandit.kernel import kernel
+from mfbandit.problem import Bernoulli, Gaussian, Problem
+
+__all__ = [
+    "PULLS",
+    "ROUNDS",
+    "Algorithm",
+    "Arrays",
+    "Goal",
+    "State",
+    "afford",
+    "arrays",
+    "new_state",
+    "observe",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+BERNOULLI, BOUNDED, GAUSSIAN = 0, 1, 2
+#: Places in `State.clock`; the places after them belong to the algorithm.
+PULLS, ROUNDS, OWN = 0, 1, 2
+
+
+class Arrays(NamedTuple):
+    """A problem as a kernel sees it, in unit scale (K arms, M fidelities in use)."""
+
+    cost: Floats
+    """Cost lambda of a pull, (K, M)."""
+    bias: Floats
+    """Bound zeta on the bias, (K, M), in unit scale."""
+    rate: Floats
+    """1 / sqrt(cost), (K, M)."""
+    order: Ints
+    """Fidelities from cheap to dear, (M,)."""
+    columns: Ints
+    """Which fidelity of the user's problem each column is, (M,)."""
+    truest: int
+    """The column whose mean is the truth."""
+    kind: int
+    """0 for 0/1 rewards, 1 for rewards in [0, 1], 2 for Gaussian rewards."""
+    sigma: float
+    """Standard deviation of a Gaussian reward; 1/2, its bound, for rewards in [0, 1]."""
+    spread: float
+    """Twice the variance proxy in the paper's radius: 1 for [0, 1], 2 sigma^2 for Gaussian."""
+
+
+class State(NamedTuple):
+    """What one run remembers: statistics per (arm, fidelity), notes of the algorithm, a clock."""
+
+    pulls: Ints
+    """Pulls N, (K, M)."""
+    sums: Floats
+    """Sums of rewards S, (K, M)."""
+    squares: Floats
+    """Sums of squared rewards Q, (K, M)."""
+    deviations: Floats
+    """Sums of squared distances V of each reward from the mean forecast before it, (K, M)."""
+    notes: Ints
+    """One integer per arm that belongs to the algorithm, (K,)."""
+    clock: Ints
+    """Pulls so far, rounds so far, then the algorithm's own integers."""
+    spent: Floats
+    """Total cost so far, (1,)."""
+    memory: Floats
+    """Numbers that belong to the algorithm."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a run is for: the best arm with confidence 1 - delta, or the most from a budget."""
+
+    delta: float = 0.05
+    epsilon: float = 0.0
+    budget: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.delta < 1.0:
+            raise PolicyError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
+        if not 0.0 <= self.epsilon < math.inf:
+            raise PolicyError(f"epsilon must be a number >= 0, got {self.epsilon!r}")
+        if not self.budget > 0.0:
+            raise PolicyError(f"budget must be a number > 0, got {self.budget!r}")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A policy made ready to run on one problem: its two kernels and what they need."""
+
+    plan: Callable[..., Any]
+    recommend: Callable[..., Any]
+    params: Any
+    """A flat NamedTuple of numbers."""
+    rows: int
+    """The most rows that one round can have."""
+    memory: int = 0
+    """How many numbers of `State.memory` it uses."""
+    notes: int = OWN
+    """How many places of `State.clock` it uses."""
+
+
+def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
+    """Turn a problem into what kernels see, on all fidelities or on some columns of them.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> small = mf.Problem(2, [("quick", 1.0, 0.2), ("slow", 9.0, 0.0)])
+    >>> arrays(small).truest, arrays(small, [1]).truest
+    (1, 0)
+    """
+    used = list(range(problem.n_fidelities)) if columns is None else columns
+    if problem.truest not in used:
+        name = problem.fidelities[problem.truest].name
+        raise PolicyError(f"fidelities must include the truest one, {name!r}, got columns {used}")
+    cost = np.ascontiguousarray(problem.costs[:, used])
+    reward = problem.reward
+    if isinstance(reward, Gaussian):
+        kind, sigma, spread = GAUSSIAN, reward.sigma, 2.0 * reward.sigma**2
+    else:
+        kind = BERNOULLI if isinstance(reward, Bernoulli) else BOUNDED
+        sigma, spread = 0.5, 1.0
+    return Arrays(
+        cost=cost,
+        bias=np.ascontiguousarray(problem.biases[:, used]) / reward.span,
+        rate=1.0 / np.sqrt(cost),
+        order=np.argsort(cost.mean(axis=0), kind="stable").astype(np.int64),
+        columns=np.array(used, dtype=np.int64),
+        truest=used.index(problem.truest),
+        kind=kind,
+        sigma=float(sigma),
+        spread=float(spread),
+    )
+
+
+def new_state(problem: Arrays, memory: int = 0, clock: int = OWN) -> State:
+    """Make the empty state of a run."""
+    shape = problem.cost.shape
+    return State(
+        pulls=np.zeros(shape, dtype=np.int64),
+        sums=np.zeros(shape),
+        squares=np.zeros(shape),
+        deviations=np.zeros(shape),
+        notes=np.zeros(shape[0], dtype=np.int64),
+        clock=np.zeros(clock, dtype=np.int64),
+        spent=np.zeros(1),
+        memory=np.zeros(memory),
+    )
+
+
+@kernel
+def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Enter one reward (unit scale) into the state."""
+    n = state.pulls[arm, fidelity]
+    total = state.sums[arm, fidelity]
+    surprise = reward - (0.5 + total) / (n + 1)
+    state.pulls[arm, fidelity] = n + 1
+    state.sums[arm, fidelity] = total + reward
+    state.squares[arm, fidelity] += reward * reward
+    state.deviations[arm, fidelity] += surprise * surprise
+
+
+@kernel
+def afford(left: float, cost: float, count: int) -> int:
+    """How many of `count` pulls at `cost` the money `left` pays for."""
+    if count * cost <= left:
+        return count
+    # Rounding of the quotient may be one off either way: correct it against the product.
+    paid = int(left / cost)
+    if (paid + 1) * cost <= left:
+        paid += 1
+    if paid * cost > left:
+        paid -= 1
+    return paid

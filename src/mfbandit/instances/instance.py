@@ -1,0 +1,342 @@
+"""An instance: a problem, the hidden means and the law of the rewards."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mfbandit.errors import InstanceError, ModelWarning
+from mfbandit.instances.laws import (
+    BernoulliLaw,
+    BetaLaw,
+    GaussianLaw,
+    RewardLaw,
+    TableLaw,
+    law_from_json,
+)
+from mfbandit.problem import Bernoulli, Bounded, Gaussian, Problem
+from mfbandit.validation import FloatArray, Numbers, as_numbers, check_keys, frozen
+
+__all__ = ["Instance", "Violation"]
+
+# Differences of decimal fractions are off by rounding: 0.6 - 0.5 > 0.1 in floats.
+_ROUNDING = 1e-9
+# Published averages of a table are rounded; what is farther away belongs to other data.
+_SAME_AVERAGE = 1e-6
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A mean that is farther from the truth than its bias bound allows.
+
+    Parameters
+    ----------
+    arm, fidelity
+        Names of the cell.
+    difference
+        Distance of its mean from the mean at the truest fidelity.
+    bias
+        The bound that this distance breaks.
+
+    Examples
+    --------
+    >>> Violation("a", "survey", difference=0.05, bias=0.04).sentence
+    "arm 'a', fidelity 'survey' is 0.05 from the truth, beyond its bias bound 0.04"
+    """
+
+    arm: str
+    fidelity: str
+    difference: float
+    bias: float
+
+    @property
+    def sentence(self) -> str:
+        """The violation in words."""
+        return (
+            f"arm {self.arm!r}, fidelity {self.fidelity!r} is {self.difference:.6g} from the "
+            f"truth, beyond its bias bound {self.bias:.6g}"
+        )
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Instance:
+    """A problem together with its hidden means and reward law: what a simulation needs.
+
+    Parameters
+    ----------
+    problem
+        What an algorithm is told.
+    means
+        Mean reward of every arm (row) at every fidelity (column), in reward units. With a
+        :class:`TableLaw` they may be left out.
+    law
+        :class:`BernoulliLaw` for Bernoulli rewards, :class:`GaussianLaw` for Gaussian ones (these
+        two are the defaults), :class:`BetaLaw` or :class:`BernoulliLaw` for bounded ones, and
+        :class:`TableLaw` for all with a range.
+    name
+        What people call it.
+    strict
+        Whether a mean beyond its bias bound is an error; if not, it is one
+        :class:`~mfbandit.errors.ModelWarning`.
+
+    Examples
+    --------
+    >>> problem = Problem.from_arrays([1, 20], [0.08, 0], arms=["a", "b"], reward="bernoulli")
+    >>> instance = Instance(problem, [[0.85, 0.9], [0.75, 0.8]], name="tiny")
+    >>> instance
+    <Instance 'tiny': 2 arms, 2 fidelities, BernoulliLaw(), best arm 'a' with mean 0.9>
+    >>> instance.truth
+    array([0.9, 0.8])
+    >>> Instance.from_json(instance.to_json()) == instance
+    True
+    """
+
+    problem: Problem
+    means: FloatArray
+    law: RewardLaw
+    name: str
+    strict: bool
+
+    def __init__(
+        self,
+        problem: Problem,
+        means: Numbers | None = None,
+        law: RewardLaw | None = None,
+        name: str = "",
+        strict: bool = True,
+    ) -> None:
+        if not isinstance(problem, Problem):
+            raise InstanceError(f"an instance needs a Problem, got {problem!r}")
+        if not isinstance(name, str):
+            raise InstanceError(f"the name of an instance must be a text, got {name!r}")
+        if not isinstance(strict, bool | np.bool_):
+            raise InstanceError(f"strict is {strict!r}; it must be True or False")
+        fitting = _fitting_law(problem, law)
+        object.__setattr__(self, "problem", problem)
+        object.__setattr__(self, "means", _checked_means(problem, means, fitting))
+        object.__setattr__(self, "law", fitting)
+        object.__setattr__(self, "name", str(name))
+        object.__setattr__(self, "strict", bool(strict))
+        self._report_violations()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, strict: bool | None = None) -> Instance:
+        """Read back what :meth:`to_json` wrote; `strict` overrides what it says."""
+        required = ("problem", "means", "law")
+        keys = check_keys(data, required, ("name", "strict"), "an instance", InstanceError)
+        return cls(
+            Problem.from_json(keys["problem"]),
+            keys["means"],
+            law_from_json(keys["law"]),
+            name=keys.get("name", ""),
+            strict=keys.get("strict", True) if strict is None else strict,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the whole instance as plain lists, numbers and strings."""
+        return {
+            "name": self.name,
+            "problem": self.problem.to_json(),
+            "means": self.means.tolist(),
+            "law": self.law.to_json(),
+            "strict": self.strict,
+        }
+
+    @cached_property
+    def truth(self) -> FloatArray:
+        """Mean of every arm at the truest fidelity, read-only."""
+        return frozen(self.means[:, self.problem.truest].copy())
+
+    @property
+    def best(self) -> int:
+        """Index of the arm with the largest truth; of tied arms the first."""
+        return int(np.argmax(self.truth))
+
+    @property
+    def violations(self) -> list[Violation]:
+        """The broken bias bounds; none in a model that keeps its word."""
+        biases = self.problem.biases
+        distances = np.abs(self.means - self.truth[:, np.newaxis])
+        size = np.maximum(np.abs(self.means), np.abs(self.truth[:, np.newaxis]))
+        broken = distances > biases + _ROUNDING * np.maximum(size, biases)
+        return [
+            Violation(
+                self.problem.arms[k],
+                self.problem.fidelities[m].name,
+                float(distances[k, m]),
+                float(biases[k, m]),
+            )
+            for k, m in np.argwhere(broken)
+        ]
+
+    def _report_violations(self) -> None:
+        violations = self.violations
+        if not violations:
+            return
+        label = f"instance {self.name!r}" if self.name else "the instance"
+        cells = "; ".join(violation.sentence for violation in violations[:_MOST_NAMED])
+        more = len(violations) - _MOST_NAMED
+        sentence = (
+            f"{label} breaks its own bias bound in {len(violations)} "
+            f"cell{'' if len(violations) == 1 else 's'}: {cells}"
+            f"{f'; and {more} more' if more > 0 else ''}"
+        )
+        if self.strict:
+            raise InstanceError(f"{sentence} (strict=False accepts it with a warning)")
+        warnings.warn(sentence, ModelWarning, stacklevel=_levels_to_the_caller())
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        return self.problem, self.means.tobytes(), self.law, self.name
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by content."""
+        if not isinstance(other, Instance):
+            return NotImplemented
+        return self._content == other._content
+
+    def __hash__(self) -> int:
+        """Hash the content."""
+        return hash(self._content)
+
+    def __repr__(self) -> str:
+        """Show size, law and answer in one line."""
+        problem = self.problem
+        label = f" {self.name!r}" if self.name else ""
+        arms = f"{problem.n_arms} arm{'' if problem.n_arms == 1 else 's'}"
+        columns = problem.n_fidelities
+        fidelities = f"{columns} {'fidelity' if columns == 1 else 'fidelities'}"
+        return (
+            f"<Instance{label}: {arms}, {fidelities}, {self.law}, best arm "
+            f"{problem.arms[self.best]!r} with mean {self.truth[self.best]:.6g}>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made from."""
+        names = ("problem", "means", "law", "name", "strict")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a copy without warning again, its means read-only again."""
+        self.__dict__.update(state)
+        frozen(self.means)
+
+
+def _fitting_law(problem: Problem, law: object) -> RewardLaw:
+    """Return the law, or the default one, if rewards drawn from it are of the problem's kind."""
+    kind = problem.reward
+    if law is None:
+        return _default_law(kind)
+    if isinstance(law, GaussianLaw) and isinstance(kind, Gaussian):
+        if law.sigma > kind.sigma:
+            raise InstanceError(
+                f"{law} is noisier than the problem promises: its sigma must be at most "
+                f"{kind.sigma}"
+            )
+        return law
+    if isinstance(law, BernoulliLaw) and isinstance(kind, Bernoulli | Bounded):
+        return law
+    if isinstance(law, BetaLaw) and isinstance(kind, Bounded):
+        return law
+    if isinstance(law, TableLaw) and isinstance(kind, Bernoulli | Bounded):
+        _check_table(problem, law, kind)
+        return law
+    raise InstanceError(
+        f"the reward law {law!r} does not fit the reward kind {kind}: Bernoulli goes with "
+        "BernoulliLaw or TableLaw, Gaussian with GaussianLaw, Bounded with BetaLaw, TableLaw or "
+        "BernoulliLaw"
+    )
+
+
+def _default_law(kind: Bernoulli | Bounded | Gaussian) -> RewardLaw:
+    if isinstance(kind, Bernoulli):
+        return BernoulliLaw()
+    if isinstance(kind, Gaussian):
+        return GaussianLaw(kind.sigma)
+    raise InstanceError(
+        f"the reward kind {kind} leaves the reward law open: pass law=BetaLaw(concentration), "
+        "BernoulliLaw() or TableLaw(cells)"
+    )
+
+
+def _check_table(problem: Problem, law: TableLaw, kind: Bernoulli | Bounded) -> None:
+    expected = problem.n_arms, problem.n_fidelities
+    if law.shape != expected:
+        raise InstanceError(
+            f"the table has {law.shape[0]} rows of {law.shape[1]} cells; the problem has "
+            f"{expected[0]} arms and {expected[1]} fidelities"
+        )
+    for k, cells in enumerate(law.cells):
+        for m, rewards in enumerate(cells):
+            for row in np.flatnonzero((rewards < kind.low) | (rewards > kind.high)):
+                raise InstanceError(
+                    f"the table holds the reward {rewards[row]} in row {row} of "
+                    f"{_cell_name(problem, k, m)}, outside the reward range "
+                    f"[{kind.low}, {kind.high}]"
+                )
+
+
+def _checked_means(problem: Problem, means: object, law: RewardLaw) -> FloatArray:
+    """Return the means as a read-only array after checking its shape and range."""
+    if means is None:
+        if not isinstance(law, TableLaw):
+            raise InstanceError(f"means are missing: {law} needs one row of means per arm")
+        return law.means
+    table = as_numbers(means, "means", InstanceError, problem.arms)
+    expected = problem.n_arms, problem.n_fidelities
+    if table.shape != expected:
+        raise InstanceError(
+            f"means have shape {table.shape}; {expected[0]} arms and {expected[1]} fidelities need "
+            f"shape {expected}"
+        )
+    for k, m in np.argwhere(~np.isfinite(table)):
+        raise InstanceError(
+            f"the mean of {_cell_name(problem, k, m)} is {table[k, m]}; means must be finite"
+        )
+    _check_range(problem, table)
+    if isinstance(law, TableLaw):
+        _check_averages(problem, table, law)
+        return law.means
+    return frozen(table)
+
+
+def _check_range(problem: Problem, means: FloatArray) -> None:
+    low, high = problem.reward.low, problem.reward.high
+    if low is None or high is None:
+        return
+    for k, m in np.argwhere((means < low) | (means > high)):
+        raise InstanceError(
+            f"the mean of {_cell_name(problem, k, m)} is {means[k, m]}, outside the reward range "
+            f"[{low}, {high}]"
+        )
+
+
+def _check_averages(problem: Problem, means: FloatArray, law: TableLaw) -> None:
+    for k, m in np.argwhere(np.abs(means - law.means) > _SAME_AVERAGE * problem.reward.span):
+        raise InstanceError(
+            f"the mean of {_cell_name(problem, k, m)} is {means[k, m]}, but its table cell "
+            f"averages {law.means[k, m]:.9g}; leave means out to take the averages"
+        )
+
+
+def _cell_name(problem: Problem, k: int, m: int) -> str:
+    return f"arm {problem.arms[k]!r}, fidelity {problem.fidelities[m].name!r}"
+
+
+def _levels_to_the_caller() -> int:
+    """Count the frames up to the first outside this package: a warning belongs to user code."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _inside(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _inside(module: str) -> bool:
+    return module == "mfbandit" or module.startswith("mfbandit.")

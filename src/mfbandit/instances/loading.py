@@ -1,0 +1,216 @@
+"""Instances by name or from TOML files."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mfbandit.errors import InstanceError, InvalidInput
+from mfbandit.instances.instance import Instance
+from mfbandit.instances.laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardLaw
+from mfbandit.problem import Bernoulli, Bounded, Gaussian, Problem, RewardKind
+from mfbandit.validation import check_keys, closest
+
+__all__ = ["InstanceSummary", "builtin_instances", "describe_instances", "load_instance"]
+
+_REQUIRED = ("reward", "costs", "biases", "means")
+_OPTIONAL = ("name", "description", "arms", "fidelities", "strict")
+# The keys each reward law asks for, and those it may have.
+_LAW_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "bernoulli": ((), ("low", "high")),
+    "gaussian": (("sigma",), ()),
+    "beta": (("concentration",), ("low", "high")),
+}
+
+
+class InstanceSummary(NamedTuple):
+    """One line about a built-in instance."""
+
+    name: str
+    description: str
+    n_arms: int
+    n_fidelities: int
+    reward: str
+
+
+def builtin_instances() -> list[str]:
+    """Return the names of the built-in instances.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> "figure-1a" in builtin_instances()
+    True
+    """
+    files = resources.files("mfbandit.instances").iterdir()
+    return sorted(file.name[: -len(".toml")] for file in files if file.name.endswith(".toml"))
+
+
+def describe_instances() -> list[InstanceSummary]:
+    """Return one line about each built-in instance.
+
+    Returns
+    -------
+    list of InstanceSummary
+        Rows (name, description, n_arms, n_fidelities, reward).
+
+    Examples
+    --------
+    >>> [row.n_arms for row in describe_instances() if row.name == "judges"]
+    [5]
+    """
+    return [_summary(name) for name in builtin_instances()]
+
+
+def load_instance(name_or_path: str | os.PathLike[str], *, strict: bool | None = None) -> Instance:
+    """Load a built-in instance by its name, or one of your own from a TOML file.
+
+    Parameters
+    ----------
+    name_or_path
+        One of :func:`builtin_instances`, or the path of a TOML file.
+    strict
+        Whether a broken bias bound is an error rather than a warning; what the file says by
+        default, and an error if it says nothing.
+
+    Returns
+    -------
+    Instance
+
+    Examples
+    --------
+    >>> load_instance("figure-1a")
+    <Instance 'figure-1a': 5 arms, 3 fidelities, BernoulliLaw(), best arm 'a' with mean 0.9>
+    >>> load_instance("figure-1")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    mfbandit.errors.InstanceError: there is no built-in instance 'figure-1' ...
+    """
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise InstanceError(
+            f"an instance is loaded by its name or the path of a TOML file, got {name_or_path!r}"
+        )
+    if isinstance(name_or_path, str) and name_or_path in builtin_instances():
+        return _build(_parse(_builtin_text(name_or_path), name_or_path), name_or_path, strict)
+    path = Path(name_or_path)
+    if isinstance(name_or_path, str) and not _looks_like_path(name_or_path):
+        raise InstanceError(_unknown_name(name_or_path))
+    return _build(_parse(_read(path), str(path)), str(path), strict)
+
+
+def _summary(name: str) -> InstanceSummary:
+    data = _parse(_builtin_text(name), name)
+    means = data["means"]
+    return InstanceSummary(name, data["description"], len(means), len(means[0]), data["reward"])
+
+
+def _builtin_text(name: str) -> str:
+    return (resources.files("mfbandit.instances") / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def _looks_like_path(text: str) -> bool:
+    return text.endswith(".toml") or os.path.dirname(text) != "" or os.path.isfile(text)
+
+
+def _unknown_name(name: str) -> str:
+    known = builtin_instances()
+    return (
+        f"there is no built-in instance {name!r} (they are {', '.join(known)}) and no such file"
+        f"{closest(name, known)}"
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InstanceError(f"there is no instance file {str(path)!r}") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise InstanceError(f"the instance file {str(path)!r} cannot be read: {reason}") from None
+    except ValueError:  # bytes that are no text, or a path that no file can have
+        raise InstanceError(f"the instance file {str(path)!r} is not UTF-8 text") from None
+
+
+def _parse(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        place = re.search(r"\s*\(at line (\d+), column (\d+)\)$", str(error))
+        reason = re.sub(r"\s*\(at [^)]*\)$", "", str(error))
+        line = int(place[1]) if place else text.count("\n") + 1
+        raise InstanceError(f"{source}, line {line}: not valid TOML: {reason}") from None
+
+
+def _build(data: dict[str, Any], source: str, strict: bool | None) -> Instance:
+    """Build the instance a file describes; every error says which file it was."""
+    try:
+        law_keys = _law_keys(data)
+        required, optional = (*_REQUIRED, *law_keys[0]), (*_OPTIONAL, *law_keys[1])
+        keys = check_keys(data, required, optional, "an instance file", InstanceError)
+        kind, law = _reward(keys)
+        problem = Problem.from_arrays(
+            keys["costs"],
+            keys["biases"],
+            arms=keys.get("arms", _row_count(keys["means"])),
+            fidelities=keys.get("fidelities"),
+            reward=kind,
+        )
+        said = _typed(keys, "strict", bool, True)
+        _typed(keys, "description", str, "")
+        name = _typed(keys, "name", str, Path(source).stem)
+        return Instance(
+            problem, keys["means"], law, name=name, strict=said if strict is None else strict
+        )
+    except InvalidInput as error:
+        raise InstanceError(f"{source}: {error}") from None
+
+
+def _law_keys(data: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the keys of the reward law, after refusing those of another one."""
+    if "reward" not in data:
+        raise InstanceError("an instance file lacks the key 'reward'")
+    reward = data["reward"]
+    if not isinstance(reward, str) or reward not in _LAW_KEYS:
+        raise InstanceError(
+            f"reward is {reward!r}; it must be one of {', '.join(map(repr, _LAW_KEYS))}"
+        )
+    own = {key for keys in _LAW_KEYS[reward] for key in keys}
+    for other, groups in _LAW_KEYS.items():
+        for key in (key for keys in groups for key in keys):
+            if key in data and key not in own:
+                raise InstanceError(
+                    f"the key {key!r} belongs to reward {other!r}, not to {reward!r}"
+                )
+    return _LAW_KEYS[reward]
+
+
+def _reward(keys: dict[str, Any]) -> tuple[RewardKind, RewardLaw]:
+    if keys["reward"] == "gaussian":
+        return Gaussian(keys["sigma"]), GaussianLaw(keys["sigma"])
+    bounded = Bounded(keys.get("low", 0.0), keys.get("high", 1.0))
+    if keys["reward"] == "beta":
+        return bounded, BetaLaw(keys["concentration"])
+    unit = bounded == Bounded()
+    return (Bernoulli() if unit else bounded), BernoulliLaw()
+
+
+def _row_count(means: object) -> int:
+    if not isinstance(means, list):
+        raise InstanceError(f"means is {means!r}; it must be a list with one row per arm")
+    return len(means)
+
+
+def _typed(keys: dict[str, Any], key: str, expected: type, default: Any) -> Any:
+    value = keys.get(key, default)
+    if not isinstance(value, expected):
+        wanted = "true or false" if expected is bool else "a text"
+        raise InstanceError(f"{key} is {value!r}; it must be {wanted}")
+    return value

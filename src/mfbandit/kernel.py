@@ -1,0 +1,247 @@
+"""Kernels: one text that runs as plain Python and, compiled, on CPU threads and on a GPU.
+
+This is the only file that knows numba. A function marked with `kernel` stays an ordinary Python
+function: it can be called, debugged and stepped through with nothing but NumPy installed. When it is
+asked for in compiled form, `compiled` rebuilds it, and every kernel it calls, as numba dispatchers.
+
+Algorithms are put together from parts. A part that is chosen later is declared as a `slot`, a
+function with a signature and no body, and filled by `bind`, which returns a copy of a kernel (and of
+every kernel it calls) in which the slots are replaced::
+
+    @slot
+    def greet(name): ...
+
+    @kernel
+    def welcome(name):
+        return greet(name) + "!"
+
+    polite = bind(welcome, greet=good_morning)
+
+Kernels obey four rules: they call other kernels by their plain global name, they use scalar `math`
+functions (``log, log1p, exp, expm1, sqrt`` give the same bits in CPython and in numba; ``lgamma`` and
+NumPy's functions do not), they never divide by zero, and they never raise.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from mfbandit.errors import MissingExtra
+
+__all__ = ["bind", "compiled", "digest", "kernel", "slot", "wrap64"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MASK64 = (1 << 64) - 1
+#: How kernels are compiled. Parts are inlined: passing a state of many arrays to a function that is
+#: really called costs more than most functions do.
+_ENTRY = {"nogil": True, "error_model": "numpy"}
+_PART = {**_ENTRY, "forceinline": True, "_nrt": False}
+
+
+def kernel(function: F) -> F:
+    """Mark a function as a kernel: plain Python now, compiled on request.
+
+    Examples
+    --------
+    >>> @kernel
+    ... def double(x):
+    ...     return x + x
+    >>> double(4)
+    8
+    """
+    function.__mfbandit_kernel__ = True  # type: ignore[attr-defined]
+    return function
+
+
+def slot(function: F) -> F:
+    """Declare a part that `bind` fills in later; calling it unfilled is an error."""
+
+    @functools.wraps(function)
+    def unfilled(*args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"slot {function.__name__!r} was never filled: use bind(...)")
+
+    unfilled.__mfbandit_slot__ = True  # type: ignore[attr-defined]
+    return unfilled  # type: ignore[return-value]
+
+
+@kernel
+def wrap64(x: int) -> int:
+    """Keep the low 64 bits of an integer (compiled code wraps by itself)."""
+    return x & _MASK64
+
+
+def _is_kernel(value: object) -> bool:
+    return isinstance(value, types.FunctionType) and hasattr(value, "__mfbandit_kernel__")
+
+
+def _is_slot(value: object) -> bool:
+    return isinstance(value, types.FunctionType) and hasattr(value, "__mfbandit_slot__")
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """Every global name a code object mentions, its nested functions included."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
+    """The kernels and slots that a kernel mentions, by the name it uses for them."""
+    found = {}
+    for name in dict.fromkeys(_names(function.__code__)):
+        value = function.__globals__.get(name)
+        if _is_kernel(value) or _is_slot(value):
+            found[name] = value
+    return found
+
+
+def _clone(function: types.FunctionType, replaced: dict[str, Any], name: str) -> Any:
+    """Copy a function with some of its global names replaced."""
+    clone = types.FunctionType(
+        function.__code__,
+        {**function.__globals__, **replaced},
+        name,
+        function.__defaults__,
+        function.__closure__,
+    )
+    clone.__qualname__ = name
+    clone.__doc__ = function.__doc__
+    clone.__module__ = function.__module__
+    clone.__dict__.update(function.__dict__)
+    return clone
+
+
+def bind(function: F, **fillings: Callable[..., Any]) -> F:
+    """Fill the slots of a kernel, and of every kernel it calls.
+
+    Parameters
+    ----------
+    function : kernel
+        The kernel whose slots are to be filled.
+    **fillings : kernel
+        The kernel for each slot, by the slot's name.
+
+    Returns
+    -------
+    kernel
+        A copy; the original is unchanged.
+
+    Examples
+    --------
+    >>> @slot
+    ... def distance(a, b): ...
+    >>> @kernel
+    ... def score(a, b):
+    ...     return 1 - distance(a, b)
+    >>> @kernel
+    ... def manhattan(a, b):
+    ...     return abs(a - b)
+    >>> bind(score, distance=manhattan)(1, 3)
+    -1
+    """
+    done: dict[int, Any] = {}
+
+    def fill(part: types.FunctionType) -> Any:
+        if _is_slot(part):
+            filling = fillings.get(part.__name__)
+            return part if filling is None else fill(filling)  # type: ignore[arg-type]
+        if id(part) not in done:
+            replaced = {name: fill(inner) for name, inner in _parts(part).items()}
+            changed = any(part.__globals__[name] is not new for name, new in replaced.items())
+            done[id(part)] = _clone(part, replaced, part.__name__) if changed else part
+        return done[id(part)]
+
+    return fill(function)  # type: ignore[arg-type,no-any-return]
+
+
+def digest(function: Callable[..., Any]) -> str:
+    """Fingerprint a kernel: its code, the constants it reads and all that it calls.
+
+    Compiled code is stored under this name, so that a change in any file that a kernel draws on makes
+    the stored copy unused instead of stale.
+    """
+    seen: dict[int, None] = {}
+    sha = hashlib.sha256(repr(_PART).encode())
+
+    def add_code(code: types.CodeType) -> None:
+        sha.update(code.co_code)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                add_code(constant)
+            else:
+                sha.update(repr(constant).encode())
+
+    def add(part: types.FunctionType) -> None:
+        if id(part) in seen:
+            return
+        seen[id(part)] = None
+        add_code(part.__code__)
+        parts = _parts(part)
+        for name in dict.fromkeys(_names(part.__code__)):
+            value = part.__globals__.get(name)
+            if isinstance(value, (bool, int, float, str, tuple)):
+                sha.update(f"{name}={value!r}".encode())
+            elif name in parts:
+                sha.update(name.encode())
+                add(parts[name])
+
+    add(function)  # type: ignore[arg-type]
+    return sha.hexdigest()[:16]
+
+
+def _numba() -> Any:
+    try:
+        import numba
+    except ImportError as error:  # pragma: no cover - numba is a plain dependency
+        raise MissingExtra(
+            "compiled runs need numba, which a plain 'pip install mfbandit' brings"
+        ) from error
+    return numba
+
+
+@functools.cache
+def _compiled_wrap64() -> Any:
+    numba = _numba()
+
+    def wrap64(x):  # type: ignore[no-untyped-def]
+        return x
+
+    return numba.njit(inline="always")(wrap64)
+
+
+_cpu: dict[str, Any] = {}
+
+
+def compiled(function: F, *, entry: bool = True) -> F:
+    """Compile a kernel for the CPU; an entry is stored on disk and releases the interpreter lock.
+
+    Examples
+    --------
+    >>> @kernel
+    ... def triple(x):
+    ...     return 3 * x
+    >>> compiled(triple)(5)
+    15
+    """
+    numba = _numba()
+
+    def build(part: types.FunctionType, stored: bool) -> Any:
+        if part.__code__ is wrap64.__code__:  # type: ignore[attr-defined]
+            return _compiled_wrap64()
+        key = f"{part.__module__}.{part.__name__}_{digest(part)}"
+        if key not in _cpu:
+            replaced = {name: build(inner, False) for name, inner in _parts(part).items()}
+            clone = _clone(part, replaced, key.rpartition(".")[2])
+            dispatcher = numba.njit(**(_ENTRY if stored else _PART))(clone)
+            if stored:
+                dispatcher.enable_caching()
+            _cpu[key] = dispatcher
+        return _cpu[key]
+
+    return build(function, entry)  # type: ignore[arg-type,no-any-return]

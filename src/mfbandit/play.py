@@ -1,0 +1,205 @@
+"""One simulated trial, and many: the loop around `plan` that every simulation runs.
+
+These are kernels like the algorithms themselves, so the same text runs as plain Python, on CPU threads
+and on a GPU. A round whose next pull would exceed the limits is cut there. A run that identifies then
+ends without an answer; a run that spends a budget plans again, since its plan knows what is left.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford, observe
+from mfbandit.kernel import kernel, slot
+from mfbandit.rewards import Law, trial_key
+
+__all__ = ["Limits", "Sizes", "play", "play_many"]
+
+
+class Limits(NamedTuple):
+    """Where a run ends, answered or not."""
+
+    cost: float
+    pulls: int
+    spends: bool
+    """Whether the cost limit is a budget to be used up."""
+
+
+class Sizes(NamedTuple):
+    """How large the buffers of an algorithm are."""
+
+    rows: int
+    memory: int
+    clock: int
+    streams: int
+    """Fidelities of the user's problem, which number the reward streams."""
+
+
+@slot
+def plan(problem: Arrays, params: Any, state: State, out: Ints) -> int:
+    """Play one round of an algorithm."""
+
+
+@slot
+def recommend(problem: Arrays, params: Any, state: State) -> int:
+    """The arm an algorithm would answer with."""
+
+
+@slot
+def draw(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
+    """The n-th reward of a stream."""
+
+
+@kernel
+def pull(
+    problem: Arrays, law: Law, state: State, key: int, streams: int, arm: int, fidelity: int, count: int
+) -> None:
+    """Make some pulls of one arm at one fidelity."""
+    column = problem.columns[fidelity]
+    stream = int(arm) * streams + int(column)
+    start = int(state.pulls[arm, fidelity])
+    for n in range(start, start + count):
+        observe(state, arm, fidelity, draw(law, key, stream, arm, column, n))
+    state.clock[PULLS] += count
+    state.spent[0] += count * problem.cost[arm, fidelity]
+
+
+@kernel
+def mark(problem: Arrays, params: Any, state: State, place: int, pulls: Ints, best: Ints) -> None:
+    """Note where a run stands when its cost reaches a mark."""
+    best[place] = recommend(problem, params, state)
+    for k in range(problem.cost.shape[0]):
+        for m in range(problem.cost.shape[1]):
+            pulls[place, k, problem.columns[m]] = state.pulls[k, m]
+
+
+@kernel
+def play(
+    problem: Arrays,
+    params: Any,
+    law: Law,
+    limits: Limits,
+    state: State,
+    out: Ints,
+    key: int,
+    streams: int,
+    marks: Floats,
+    mark_pulls: Ints,
+    mark_best: Ints,
+    trace: Ints,
+) -> bool:
+    """Play one trial to its end; tell whether it ended by itself.
+
+    `marks` are costs at which the run is noted in `mark_pulls` and `mark_best`; `trace` receives the
+    first rows (arm, fidelity, count) that were played.
+    """
+    traced, reached = 0, 0
+    while True:
+        rows = plan(problem, params, state, out)
+        if rows == 0:
+            break
+        played = 0
+        cut = False
+        for row in range(rows):
+            arm, fidelity, wanted = out[row, 0], out[row, 1], out[row, 2]
+            cost = problem.cost[arm, fidelity]
+            count = min(
+                afford(limits.cost - state.spent[0], cost, wanted), limits.pulls - state.clock[PULLS]
+            )
+            cut = count < wanted
+            left = count
+            while left > 0:
+                due = left
+                if reached < marks.shape[0]:
+                    due = afford(marks[reached] - state.spent[0], cost, left)
+                if due > 0:
+                    pull(problem, law, state, key, streams, arm, fidelity, due)
+                    left -= due
+                if left > 0:
+                    mark(problem, params, state, reached, mark_pulls, mark_best)
+                    reached += 1
+            if traced < trace.shape[0] and count > 0:
+                trace[traced, 0] = arm
+                trace[traced, 1] = problem.columns[fidelity]
+                trace[traced, 2] = count
+                traced += 1
+            played += count
+            if cut:
+                break
+        state.clock[ROUNDS] += 1
+        if cut and (played == 0 or not limits.spends or state.clock[PULLS] >= limits.pulls):
+            break
+    while reached < marks.shape[0]:
+        mark(problem, params, state, reached, mark_pulls, mark_best)
+        reached += 1
+    return rows == 0 or (limits.spends and state.clock[PULLS] < limits.pulls)
+
+
+@kernel
+def reset(state: State) -> None:
+    """Empty a state for the next trial."""
+    state.pulls[:] = 0
+    state.sums[:] = 0.0
+    state.squares[:] = 0.0
+    state.deviations[:] = 0.0
+    state.notes[:] = 0
+    state.clock[:] = 0
+    state.spent[:] = 0.0
+    state.memory[:] = 0.0
+
+
+@kernel
+def play_many(
+    problem: Arrays,
+    params: Any,
+    law: Law,
+    limits: Limits,
+    sizes: Sizes,
+    seed: int,
+    first: int,
+    cost: Floats,
+    best: Ints,
+    stopped: Ints,
+    pulls: Ints,
+    marks: Floats,
+    mark_pulls: Ints,
+    mark_best: Ints,
+    trace: Ints,
+) -> None:
+    """Play the trials `first`, `first` + 1, ... one after the other, one per entry of `cost`."""
+    arms, fidelities = problem.cost.shape
+    state = State(
+        np.zeros((arms, fidelities), np.int64),
+        np.zeros((arms, fidelities), np.float64),
+        np.zeros((arms, fidelities), np.float64),
+        np.zeros((arms, fidelities), np.float64),
+        np.zeros(arms, np.int64),
+        np.zeros(sizes.clock, np.int64),
+        np.zeros(1, np.float64),
+        np.zeros(sizes.memory, np.float64),
+    )
+    out = np.zeros((sizes.rows, 3), np.int64)
+    for i in range(cost.shape[0]):
+        reset(state)
+        ended = play(
+            problem,
+            params,
+            law,
+            limits,
+            state,
+            out,
+            trial_key(seed, first + i),
+            sizes.streams,
+            marks,
+            mark_pulls[i],
+            mark_best[i],
+            trace[i],
+        )
+        cost[i] = state.spent[0]
+        best[i] = recommend(problem, params, state)
+        stopped[i] = 1 if ended else 0
+        for k in range(arms):
+            for m in range(fidelities):
+                pulls[i, k, problem.columns[m]] = state.pulls[k, m]

@@ -1,0 +1,262 @@
+"""The problem: arms to choose from, fidelities to measure them with, and the kind of reward."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mfbandit.errors import ProblemError
+from mfbandit.fidelity import Fidelity, PerArm, as_fidelities
+from mfbandit.reward_kinds import Bernoulli, Bounded, Gaussian, RewardKind, as_reward_kind
+from mfbandit.validation import (
+    FloatArray,
+    Names,
+    Numbers,
+    as_names,
+    as_numbers,
+    check_keys,
+    frozen,
+)
+
+__all__ = ["Bernoulli", "Bounded", "Fidelity", "Gaussian", "Problem", "RewardKind"]
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class Problem:
+    """Arms, the fidelities to measure them with, and the kind of reward.
+
+    Two problems are equal when their names, costs, biases and reward kind are; equal problems have
+    equal hashes.
+
+    Parameters
+    ----------
+    arms
+        Names of the alternatives, or how many there are ("arm 0", "arm 1", ...).
+    fidelities
+        :class:`Fidelity` objects, ``(name, cost, bias)`` tuples or dicts with these keys. At least
+        one must have bias 0 for every arm: the truth. Their order is free.
+    reward
+        ``"bernoulli"``, ``"bounded"`` (values in [0, 1]), :class:`Bounded` or :class:`Gaussian`.
+
+    Examples
+    --------
+    >>> problem = Problem(
+    ...     arms=["prompt A", "prompt B"],
+    ...     fidelities=[Fidelity("judge", cost=0.01, bias=0.1), Fidelity("human", cost=0.3)],
+    ... )
+    >>> problem
+    <Problem: 2 arms, fidelities 'judge', 'human' (the truth), Bounded(low=0.0, high=1.0)>
+    >>> problem.costs
+    array([[0.01, 0.3 ],
+           [0.01, 0.3 ]])
+    >>> Problem.from_json(problem.to_json()) == problem
+    True
+    """
+
+    arms: tuple[str, ...]
+    fidelities: tuple[Fidelity, ...]
+    reward: RewardKind
+
+    def __init__(
+        self,
+        arms: int | Names,
+        fidelities: Iterable[Fidelity | Sequence[Any] | Mapping[str, Any]],
+        reward: str | RewardKind | Mapping[str, Any] = "bounded",
+    ) -> None:
+        names = _arm_names(arms)
+        object.__setattr__(self, "arms", names)
+        object.__setattr__(self, "fidelities", as_fidelities(fidelities, names))
+        object.__setattr__(self, "reward", as_reward_kind(reward))
+        self._check_truth()
+
+    @classmethod
+    def from_arrays(
+        cls,
+        costs: Numbers,
+        biases: Numbers,
+        *,
+        arms: int | Names | None = None,
+        fidelities: Names | None = None,
+        reward: str | RewardKind | Mapping[str, Any] = "bounded",
+    ) -> Problem:
+        """Build a problem from arrays of costs and biases.
+
+        Parameters
+        ----------
+        costs, biases
+            One number per fidelity (M), or one row per arm (K, M).
+        arms
+            Names or number of the arms; needed unless an array has one row per arm.
+        fidelities
+            Names of the fidelities; "fidelity 0", "fidelity 1", ... by default.
+        reward
+            As for :class:`Problem`.
+
+        Returns
+        -------
+        Problem
+
+        Examples
+        --------
+        >>> Problem.from_arrays([1, 20], [0.08, 0], arms=3, reward="bernoulli").arms
+        ('arm 0', 'arm 1', 'arm 2')
+        """
+        names = None if arms is None else _arm_names(arms)
+        cost_table = _fidelity_columns(costs, "costs", names)
+        bias_table = _fidelity_columns(biases, "biases", names)
+        if cost_table.shape[-1] != bias_table.shape[-1]:
+            raise ProblemError(
+                f"costs are given for {cost_table.shape[-1]} fidelities and biases for "
+                f"{bias_table.shape[-1]}; both must be for the same number"
+            )
+        if names is None:
+            names = _arm_names(_count_arms(cost_table, bias_table))
+        columns = _fidelity_names(fidelities, cost_table.shape[-1])
+        entries = [(name, cost_table[..., m], bias_table[..., m]) for m, name in enumerate(columns)]
+        return cls(names, entries, reward)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Problem:
+        """Read back what :meth:`to_json` wrote."""
+        keys = check_keys(data, ("arms", "fidelities", "reward"), (), "a problem", ProblemError)
+        return cls(keys["arms"], keys["fidelities"], keys["reward"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the problem as plain lists, numbers and strings."""
+        return {
+            "arms": list(self.arms),
+            "fidelities": [fidelity.to_json() for fidelity in self.fidelities],
+            "reward": self.reward.to_json(),
+        }
+
+    @property
+    def n_arms(self) -> int:
+        """Number of arms, K."""
+        return len(self.arms)
+
+    @property
+    def n_fidelities(self) -> int:
+        """Number of fidelities, M."""
+        return len(self.fidelities)
+
+    @cached_property
+    def costs(self) -> FloatArray:
+        """Cost of one pull, arms by fidelities, read-only."""
+        return self._table([fidelity.cost for fidelity in self.fidelities])
+
+    @cached_property
+    def biases(self) -> FloatArray:
+        """Bias bounds in reward units, arms by fidelities, read-only."""
+        return self._table([fidelity.bias for fidelity in self.fidelities])
+
+    @cached_property
+    def truest(self) -> int:
+        """Column of the fidelity that counts as the truth.
+
+        It has bias 0 for every arm; of several the one with the largest mean cost, and of equally
+        dear ones the last.
+        """
+        unbiased = np.flatnonzero(~self.biases.any(axis=0))
+        # Columns of equal cost must tie exactly, so the mean is taken the same way in each.
+        dearness = [float(np.mean(np.ascontiguousarray(self.costs[:, m]))) for m in unbiased]
+        return int(max(zip(dearness, unbiased, strict=True))[1])
+
+    @property
+    def costs_per_arm(self) -> bool:
+        """Whether any fidelity costs more for one arm than for another."""
+        return bool((self.costs != self.costs[0]).any())
+
+    def _table(self, columns: list[PerArm]) -> FloatArray:
+        table = np.empty((self.n_arms, self.n_fidelities))
+        for m, column in enumerate(columns):
+            table[:, m] = column
+        return frozen(table)
+
+    def _check_truth(self) -> None:
+        if self.biases.any(axis=0).all():
+            m = int(np.argmin(self.biases.max(axis=0)))
+            k = int(np.argmax(self.biases[:, m]))
+            raise ProblemError(
+                f"no fidelity has bias 0 for every arm, so none measures the truth: the nearest is "
+                f"fidelity {self.fidelities[m].name!r} with bias {self.biases[k, m]} for arm "
+                f"{self.arms[k]!r}"
+            )
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        names = tuple(fidelity.name for fidelity in self.fidelities)
+        return self.arms, names, self.costs.tobytes(), self.biases.tobytes(), self.reward
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by content."""
+        if not isinstance(other, Problem):
+            return NotImplemented
+        return self._content == other._content
+
+    def __hash__(self) -> int:
+        """Hash the content."""
+        return hash(self._content)
+
+    def __repr__(self) -> str:
+        """Show it as one line."""
+        shown = [
+            f"{fidelity.name!r}{' (the truth)' if m == self.truest else ''}"
+            for m, fidelity in enumerate(self.fidelities)
+        ]
+        arms = f"{self.n_arms} arm{'' if self.n_arms == 1 else 's'}"
+        return f"<Problem: {arms}, fidelities {', '.join(shown)}, {self.reward}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made from."""
+        # The cached arrays stay behind: a copy of an array would be writable again.
+        return {"arms": self.arms, "fidelities": self.fidelities, "reward": self.reward}
+
+
+def _arm_names(arms: object) -> tuple[str, ...]:
+    if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
+        names = tuple(f"arm {k}" for k in range(operator.index(arms)))
+        found = f"arms={arms}"
+    else:
+        names = as_names(arms, "arms", ProblemError)
+        found = "no names"
+    if not names:
+        raise ProblemError(f"a problem needs at least one arm, got {found}")
+    return names
+
+
+def _fidelity_names(names: object, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"fidelity {m}" for m in range(count))
+    given = as_names(names, "fidelities", ProblemError)
+    if len(given) != count:
+        raise ProblemError(f"there are {len(given)} fidelity names for {count} columns of costs")
+    return given
+
+
+def _fidelity_columns(values: object, what: str, arms: tuple[str, ...] | None) -> FloatArray:
+    table = as_numbers(values, what, ProblemError, arms)
+    if table.ndim not in (1, 2):
+        raise ProblemError(
+            f"{what} have shape {table.shape}; they must be one number per fidelity, or one row "
+            "per arm"
+        )
+    if table.ndim == 2 and arms is not None and len(table) != len(arms):
+        raise ProblemError(f"{what} have {len(table)} rows for {len(arms)} arms")
+    return table
+
+
+def _count_arms(*tables: FloatArray) -> int:
+    counts = {len(table) for table in tables if table.ndim == 2}
+    if not counts:
+        raise ProblemError(
+            "the number of arms is unknown: pass arms=, or costs or biases with one row per arm"
+        )
+    if len(counts) > 1:
+        rows, others = (len(table) for table in tables)
+        raise ProblemError(f"costs have {rows} rows and biases {others}; there is one row per arm")
+    return counts.pop()

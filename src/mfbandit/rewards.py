@@ -1,0 +1,241 @@
+"""Reward streams of simulations: the n-th reward of a stream is a function of where it stands.
+
+The n-th pull of arm k at fidelity m in trial i under seed s is a pure function of (s, i, k, m, n), so
+plain Python, compiled threads and a GPU see the same luck, two algorithms compared on one seed share
+it, and trials can be computed in any order on any number of machines.
+
+Numbers come from the SplitMix64 finaliser, applied once to name the stream and once to name the pull.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mfbandit.instances import BernoulliLaw, BetaLaw, GaussianLaw, Instance, TableLaw
+from mfbandit.kernel import kernel, wrap64
+
+__all__ = ["Law", "draw_of", "law_arrays", "trial_key"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Odd constants of the SplitMix64 generator, as signed 64-bit integers so that compiled code, which
+# wraps, and Python, which masks, agree bit by bit.
+_GOLDEN = -0x61C8864680B583EB
+_MIX_A = -0x40A7B892E31B1A47
+_MIX_B = -0x6B2FB644ECCEEE15
+_TO_UNIT = 2.0**-53
+
+
+class Law(NamedTuple):
+    """The reward law of an instance as a kernel sees it, in unit scale."""
+
+    means: Floats
+    scale: float
+    """Gaussian: sigma; Beta: concentration."""
+    values: Floats
+    """Table: the rewards of all cells, one after the other."""
+    starts: Ints
+    counts: Ints
+
+
+def law_arrays(instance: Instance) -> Law:
+    """Turn the reward law of an instance into arrays, in unit scale."""
+    law, reward = instance.law, instance.problem.reward
+    means = np.ascontiguousarray(reward.to_unit(instance.means), dtype=np.float64)
+    scale = 0.0
+    values, counts = np.zeros(1), np.zeros(means.shape, dtype=np.int64)
+    if isinstance(law, GaussianLaw):
+        scale = float(law.sigma)
+    elif isinstance(law, BetaLaw):
+        scale = float(law.concentration)
+    elif isinstance(law, TableLaw):
+        cells = [np.asarray(cell, dtype=np.float64) for row in law.cells for cell in row]
+        counts = np.array([len(cell) for cell in cells], dtype=np.int64).reshape(means.shape)
+        values = np.asarray(reward.to_unit(np.concatenate(cells)), dtype=np.float64)
+    starts = (np.cumsum(counts.ravel()) - counts.ravel()).reshape(means.shape)
+    return Law(means, scale, values, starts, counts)
+
+
+@kernel
+def mix(z: int) -> int:
+    """Scramble 64 bits (the SplitMix64 finaliser)."""
+    z = wrap64((z ^ ((z >> 30) & 0x3FFFFFFFF)) * _MIX_A)
+    z = wrap64((z ^ ((z >> 27) & 0x1FFFFFFFFF)) * _MIX_B)
+    return z ^ ((z >> 31) & 0x1FFFFFFFF)
+
+
+@kernel
+def trial_key(seed: int, trial: int) -> int:
+    """The key of one trial."""
+    return mix(wrap64(mix(wrap64(seed * _GOLDEN)) + (trial + 1) * _GOLDEN))
+
+
+@kernel
+def bits(key: int, stream: int, n: int, part: int) -> int:
+    """64 random bits for the n-th pull of a stream; `part` tells apart several draws for one pull."""
+    named = mix(wrap64(key + (stream + 1) * _GOLDEN))
+    return mix(wrap64(named + (n + 1) * _GOLDEN + part * _MIX_A))
+
+
+@kernel
+def uniform(key: int, stream: int, n: int, part: int) -> float:
+    """A number strictly between 0 and 1."""
+    word = (bits(key, stream, n, part) >> 11) & 0x1FFFFFFFFFFFFF
+    return (word + 0.5) * _TO_UNIT
+
+
+# The normal quantile by algorithm AS 241 (Wichura 1988): quotients of polynomials by Horner's rule,
+# written out because compiled code is many times slower when it loops over a tuple of coefficients.
+
+
+@kernel
+def quantile_centre(x: float) -> float:
+    """The quotient for |u - 1/2| <= 0.425."""
+    above = 2509.0809287301227
+    above = above * x + 33430.57558358813
+    above = above * x + 67265.7709270087
+    above = above * x + 45921.95393154987
+    above = above * x + 13731.69376550946
+    above = above * x + 1971.5909503065513
+    above = above * x + 133.14166789178438
+    above = above * x + 3.3871328727963665
+    below = 5226.495278852854
+    below = below * x + 28729.085735721943
+    below = below * x + 39307.89580009271
+    below = below * x + 21213.794301586597
+    below = below * x + 5394.196021424751
+    below = below * x + 687.1870074920579
+    below = below * x + 42.31333070160091
+    below = below * x + 1.0
+    return above / below
+
+
+@kernel
+def quantile_side(x: float) -> float:
+    """The quotient for the sides."""
+    above = 0.0007745450142783414
+    above = above * x + 0.022723844989269184
+    above = above * x + 0.2417807251774506
+    above = above * x + 1.2704582524523684
+    above = above * x + 3.6478483247632045
+    above = above * x + 5.769497221460691
+    above = above * x + 4.630337846156546
+    above = above * x + 1.4234371107496835
+    below = 1.0507500716444169e-09
+    below = below * x + 0.0005475938084995345
+    below = below * x + 0.015198666563616457
+    below = below * x + 0.14810397642748008
+    below = below * x + 0.6897673349851
+    below = below * x + 1.6763848301838038
+    below = below * x + 2.053191626637759
+    below = below * x + 1.0
+    return above / below
+
+
+@kernel
+def quantile_tail(x: float) -> float:
+    """The quotient for the far tails."""
+    above = 2.0103343992922881e-07
+    above = above * x + 2.7115555687434876e-05
+    above = above * x + 0.0012426609473880784
+    above = above * x + 0.026532189526576124
+    above = above * x + 0.29656057182850487
+    above = above * x + 1.7848265399172913
+    above = above * x + 5.463784911164114
+    above = above * x + 6.657904643501103
+    below = 2.0442631033899397e-15
+    below = below * x + 1.421511758316446e-07
+    below = below * x + 1.8463183175100548e-05
+    below = below * x + 0.0007868691311456133
+    below = below * x + 0.014875361290850615
+    below = below * x + 0.1369298809227358
+    below = below * x + 0.599832206555888
+    below = below * x + 1.0
+    return above / below
+
+
+@kernel
+def normal(u: float) -> float:
+    """The standard normal quantile of u, good to 16 digits."""
+    q = u - 0.5
+    if -0.425 <= q <= 0.425:
+        return q * quantile_centre(0.180625 - q * q)
+    tail = u if q < 0.0 else 1.0 - u
+    r = math.sqrt(-math.log(tail))
+    size = quantile_side(r - 1.6) if r <= 5.0 else quantile_tail(r - 5.0)
+    return -size if q < 0.0 else size
+
+
+@kernel
+def gamma(shape: float, key: int, stream: int, n: int, part: int) -> float:
+    """The logarithm of a gamma variate (Marsaglia and Tsang 2000), without underflow for small shapes."""
+    boost = 0.0
+    if shape < 1.0:
+        boost = math.log(uniform(key, stream, n, part)) / shape
+        shape = shape + 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    step = part + 1
+    while True:
+        x = normal(uniform(key, stream, n, step))
+        u = uniform(key, stream, n, step + 1)
+        step += 2
+        root = 1.0 + c * x
+        if root > 0.0:
+            v = root * root * root
+            if math.log(u) < 0.5 * x * x + d * (1.0 - v + math.log(v)):
+                return math.log(d * v) + boost
+
+
+@kernel
+def beta(mean: float, concentration: float, key: int, stream: int, n: int) -> float:
+    """A Beta variate of given mean and concentration, as a quotient of gamma variates."""
+    if mean <= 0.0:
+        return 0.0
+    if mean >= 1.0:
+        return 1.0
+    first = gamma(concentration * mean, key, stream, n, 0)
+    second = gamma(concentration * (1.0 - mean), key, stream, n, 1_000_000)
+    return 1.0 / (1.0 + math.exp(min(700.0, second - first)))
+
+
+@kernel
+def draw_bernoulli(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
+    """1 with the probability of the mean, else 0."""
+    return 1.0 if uniform(key, stream, n, 0) < law.means[arm, fidelity] else 0.0
+
+
+@kernel
+def draw_gaussian(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
+    """A normal reward."""
+    return law.means[arm, fidelity] + law.scale * normal(uniform(key, stream, n, 0))
+
+
+@kernel
+def draw_beta(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
+    """A Beta reward."""
+    return beta(law.means[arm, fidelity], law.scale, key, stream, n)
+
+
+@kernel
+def draw_table(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
+    """A row of the cell's table, drawn with replacement."""
+    row = int(uniform(key, stream, n, 0) * law.counts[arm, fidelity])
+    return law.values[law.starts[arm, fidelity] + row]
+
+
+def draw_of(instance: Instance) -> Callable[..., Any]:
+    """The kernel that draws the n-th reward (counted from 0) of a stream, in unit scale."""
+    draws: dict[type, Callable[..., Any]] = {
+        BernoulliLaw: draw_bernoulli,
+        GaussianLaw: draw_gaussian,
+        BetaLaw: draw_beta,
+        TableLaw: draw_table,
+    }
+    return draws[type(instance.law)]

@@ -1,0 +1,69 @@
+"""Every bound of the paper, the regrets of a run, and the tight limit, as functions of an instance.
+
+- :mod:`~mfbandit.theory.identification`: gaps, optimal fidelities, hardness, Theorem 3.1
+- :mod:`~mfbandit.theory.upper` and :mod:`~mfbandit.theory.conditions`: Theorems 3.4 and B.1, and
+  whether they apply
+- :mod:`~mfbandit.theory.regret_bounds` and :mod:`~mfbandit.theory.hard`: both regrets, Theorems
+D.1 to D.4
+- :mod:`~mfbandit.theory.characteristic`: C*, the cost that every delta-correct algorithm must pay
+- :mod:`~mfbandit.theory.divergence`: KL and KL_inf of the reward laws
+"""
+
+from mfbandit.theory.characteristic import CharacteristicCost, characteristic_cost, limit
+from mfbandit.theory.conditions import Assumptions, assumptions
+from mfbandit.theory.divergence import (
+    bernoulli_divergence,
+    divergence_down,
+    divergence_up,
+    gaussian_divergence,
+)
+from mfbandit.theory.hard import hard_pair
+from mfbandit.theory.identification import (
+    Hardness,
+    conservative_fidelity,
+    gaps,
+    hardness,
+    lower_bound,
+    lower_bound_coefficient,
+    lower_bound_costs,
+    optimal_fidelity,
+)
+from mfbandit.theory.regret_bounds import (
+    cost_regret,
+    regret,
+    regret_lower_bound,
+    regret_lower_rate,
+    regret_upper_bound,
+    regret_upper_coefficient,
+    regret_worst_case,
+)
+from mfbandit.theory.upper import upper_bound
+
+__all__ = [
+    "Assumptions",
+    "CharacteristicCost",
+    "Hardness",
+    "assumptions",
+    "bernoulli_divergence",
+    "characteristic_cost",
+    "conservative_fidelity",
+    "cost_regret",
+    "divergence_down",
+    "divergence_up",
+    "gaps",
+    "gaussian_divergence",
+    "hard_pair",
+    "hardness",
+    "limit",
+    "lower_bound",
+    "lower_bound_coefficient",
+    "lower_bound_costs",
+    "optimal_fidelity",
+    "regret",
+    "regret_lower_bound",
+    "regret_lower_rate",
+    "regret_upper_bound",
+    "regret_upper_coefficient",
+    "regret_worst_case",
+    "upper_bound",
+]

@@ -1,0 +1,136 @@
+"""The finite linear program of the limit: levels in, spending and a proven lower bound out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mfbandit.errors import MfbanditError
+from mfbandit.theory.pairs import Ints, Pairs, Spending
+from mfbandit.validation import FloatArray
+
+__all__ = ["Cuts", "solve"]
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Rows of the program: which pair, at which level, and the evidence per cost there."""
+
+    owners: Ints
+    levels: FloatArray
+    best: FloatArray
+    rival: FloatArray
+
+    @classmethod
+    def at(cls, pairs: Pairs, owners: Ints, levels: FloatArray) -> Cuts:
+        """Make the rows of some pairs at some levels."""
+        rows = pairs.rows(owners, levels)
+        return cls(owners, levels, rows.best, rows.rival)
+
+    def joined(self, other: Cuts) -> Cuts:
+        """Return the rows of both."""
+        return Cuts(
+            np.concatenate([self.owners, other.owners]),
+            np.concatenate([self.levels, other.levels]),
+            np.concatenate([self.best, other.best]),
+            np.concatenate([self.rival, other.rival]),
+        )
+
+    def around(self, duals: FloatArray, pairs: Pairs, distance: float) -> tuple[Ints, FloatArray]:
+        """Levels at and around the means of neighbouring active ones of a pair.
+
+        Where the exact dual has one level, the finite one splits its mass over two neighbours so
+        that their mean is right to second order. Rows at this level and at a small distance on both
+        sides hold the least evidence there, and the exchange converges much faster.
+
+        Parameters
+        ----------
+        duals : array (n,)
+            Dual values of the rows.
+        pairs : Pairs
+            The pairs that the rows belong to.
+        distance : float
+            Distance as a share of the pair's range.
+
+        Returns
+        -------
+        owners, levels : arrays
+            Where to make rows.
+        """
+        active = np.flatnonzero(duals > 1e-9 * duals.max(initial=0.0))
+        active = active[np.lexsort((self.levels[active], self.owners[active]))]
+        same = self.owners[active[:-1]] == self.owners[active[1:]]
+        alone = ~(np.append(same, False) | np.insert(same, 0, False))
+        first = np.concatenate([active[:-1][same], active[alone]])
+        second = np.concatenate([active[1:][same], active[alone]])
+        share = duals[first] / (duals[first] + duals[second])
+        levels = share * self.levels[first] + (1.0 - share) * self.levels[second]
+        owners = self.owners[first]
+        offsets = distance * pairs.widths[owners] * np.array([[-1.0], [0.0], [1.0]])
+        nearby = np.clip(
+            levels + offsets,
+            0.5 * (pairs.low[owners] + levels),
+            0.5 * (levels + pairs.high[owners]),
+        )
+        return np.tile(owners, 3), nearby.ravel()
+
+
+def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
+    """Find the cheapest spending that yields evidence 1 in every row.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        The pairs that the rows belong to.
+    cuts : Cuts
+        The rows.
+
+    Returns
+    -------
+    spending : Spending
+        The solution.
+    duals : array (n,)
+        Dual value of every row.
+    bound : float
+        Proven lower bound of the optimum: the dual solution scaled to be feasible exactly.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_matrix
+
+    count, fidelities = cuts.best.shape
+    scale = _scales(pairs)
+    # One variable per (arm, fidelity) in units of about what its arm needs: LP tolerances are
+    # absolute.
+    entries = np.concatenate(
+        [cuts.best * scale[0], cuts.rival * scale[1 + cuts.owners, None]], axis=1
+    )
+    column = np.arange(fidelities)
+    places = np.concatenate(
+        [np.tile(column, (count, 1)), (1 + cuts.owners[:, None]) * fidelities + column], axis=1
+    )
+    matrix = csr_matrix(
+        (entries.ravel(), places.ravel(), np.arange(count + 1) * 2 * fidelities),
+        shape=(count, len(scale) * fidelities),
+    )
+    prices = np.repeat(scale, fidelities)
+    unit = float(scale.sum())
+    answer = linprog(
+        prices / unit,
+        A_ub=-matrix,
+        b_ub=-np.ones(count),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if answer.x is None:
+        raise MfbanditError(f"the linear program of the limit was not solved: {answer.message}")
+    spent = np.maximum(answer.x, 0.0).reshape(-1, fidelities) * scale[:, None]
+    duals = np.maximum(-answer.ineqlin.marginals, 0.0) * unit
+    worst = float(((matrix.T @ duals) / prices).max())
+    return Spending(spent[0], spent[1:]), duals, float(duals.sum()) / max(worst, 1e-300)
+
+
+def _scales(pairs: Pairs) -> FloatArray:
+    """About what the best arm and every rival need: 1 / evidence per cost halfway between them."""
+    middle = pairs.rows(np.arange(len(pairs.rivals)), 0.5 * (pairs.low + pairs.high))
+    return np.concatenate([[1.0 / middle.best.max(axis=1).min()], 1.0 / middle.rival.max(axis=1)])

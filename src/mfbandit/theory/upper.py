@@ -1,0 +1,153 @@
+"""Upper bounds on the cost of LUCB: Theorem 3.4 (Explore-A and -B), Theorem B.1 (Explore-C)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mfbandit.errors import InvalidInput
+from mfbandit.instances import Instance
+from mfbandit.theory.conditions import Explore, assumptions
+from mfbandit.theory.identification import conservative_fidelity, gaps, hardness
+from mfbandit.theory.scale import check_delta, paper_unit
+
+__all__ = ["upper_bound"]
+
+#: Constants of the proofs: C of Explore-A; the factor and the factor inside the logarithm of
+#: Explore-B.
+_A = 1200.0
+_B, _B_INSIDE = 1024.0, 256.0
+
+
+def upper_bound(
+    instance: Instance,
+    delta: float,
+    explore: Explore = "a",
+    top: float | None = None,
+    second: float | None = None,
+    L: float | None = None,
+    constant: bool = False,
+) -> float:
+    """Bound the expected cost of LUCB with Explore-A, -B or -C, by the paper's theorems.
+
+    Parameters
+    ----------
+    instance : Instance
+        The instance. Gaps are in units of the reward range, or of sqrt(2) sigma if Gaussian.
+    delta : float
+        Probability of error.
+    explore : "a", "b" or "c"
+        The explore procedure.
+    top, second : float, optional
+        Prior knowledge that Explore-A and -B are given; the true means by default. Explore-C has
+        none.
+    L : float, optional
+        The L of the confidence radius, 4KM by default.
+    constant : bool
+        By default the expression inside the O(.). If true, with the constants of the proofs: 1200
+        for A; 1024 and, inside the logarithm, 256 for B; for C the largest solution of the proof's
+        last inequality, Lambda <= 8 (16 H + Q) log(L Lambda / (lambda_1 delta)).
+
+    Returns
+    -------
+    float
+        Infinite when the theorem does not apply; :func:`~mfbandit.theory.assumptions` says why.
+        Broken bias bounds alone leave the expression as it is.
+
+    Examples
+    --------
+    >>> from mfbandit.instances import load_instance
+    >>> round(upper_bound(load_instance("figure-1a"), 0.05, "b", top=0.95, second=0.75))
+    12345
+    >>> upper_bound(load_instance("loose-prior"), 0.05, "b", top=1, second=0.5)
+    inf
+    """
+    delta = check_delta(delta)
+    if explore not in ("a", "b", "c"):
+        raise InvalidInput(f"explore is {explore!r}; it must be 'a', 'b' or 'c'")
+    if len(instance.means) == 1:
+        return 0.0
+    found = assumptions(instance, top, second, L, explore)
+    if not found.applies:
+        return math.inf
+    evidence = found.L / (float(instance.problem.costs.min()) * delta)
+    if explore == "c":
+        return _bound_c(instance, evidence, constant)
+    if explore == "b":
+        return _bound_b(instance, evidence, top, second, constant)
+    return _bound_a(instance, evidence, top, second, constant)
+
+
+def _bound_a(
+    instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool
+) -> float:
+    scale = (paper_unit(instance) / instance.problem.reward.span) ** 2
+    _, h, g = (scale * part for part in hardness(instance, top, second))
+    if not math.isfinite(g):
+        return math.inf
+    inner = _log(evidence * (h + g))
+    return (_A if constant else 1.0) * (h * inner + g * _log(inner))
+
+
+def _bound_b(
+    instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool
+) -> float:
+    costs = instance.problem.costs
+    efficiency = (gaps(instance, top, second) / paper_unit(instance) / np.sqrt(costs)).max(axis=1)
+    # One sweep over all fidelities, in units of the arm's cheapest pull.
+    sweeps = costs.sum(axis=1) / costs.min(axis=1)
+    h = float((sweeps / efficiency**2).sum())
+    outside, inside = (_B, _B_INSIDE) if constant else (1.0, 1.0)
+    return outside * h * _log(inside * h * evidence)
+
+
+def _bound_c(instance: Instance, evidence: float, constant: bool) -> float:
+    unit = paper_unit(instance)
+    costs = instance.problem.costs
+    final = conservative_fidelity(instance)
+    rows = np.arange(len(costs))
+    h = float((costs[rows, final] * (unit / gaps(instance)[rows, final]) ** 2).sum())
+    q = _conservative_overhead(instance, unit)
+    if not constant:
+        return (h + q) * _log(evidence * (h + q))
+    return _largest_solution(8.0 * (16.0 * h + q), evidence)
+
+
+def _conservative_overhead(instance: Instance, unit: float) -> float:
+    """Q of Theorem B.1: what the fidelities below the final one cost before they are given up."""
+    problem = instance.problem
+    order = np.argsort(problem.costs.mean(axis=0), kind="stable")
+    place = np.argsort(order)
+    final = conservative_fidelity(instance)
+    passed = place[None, :] < place[final][:, None]
+    with np.errstate(divide="ignore"):
+        prices = problem.costs * (unit / problem.biases) ** 2
+    return float(prices[passed].sum())
+
+
+def _log(value: float) -> float:
+    """Logarithm, not below 0: less than no evidence is not needed."""
+    return math.log(max(value, 1.0))
+
+
+def _largest_solution(factor: float, inside: float) -> float:
+    """Largest x with x <= factor log(inside x).
+
+    Examples
+    --------
+    >>> x = _largest_solution(10.0, 5.0)
+    >>> math.isclose(x, 10.0 * math.log(5.0 * x))
+    True
+    """
+    # Under e the inequality has no solution; x = factor is where the two sides are nearest.
+    product = max(factor * inside, math.e)
+    # y = x / factor solves y = log(product y); the map is concave, and Newton from above descends
+    # to it.
+    y = 2.0 * math.log(product) + 1.0
+    for _ in range(100):
+        step = (y - math.log(product * y)) / (1.0 - 1.0 / y) if y > 1.0 else 0.0
+        y -= step
+        if abs(step) <= 1e-15 * y:
+            break
+    return factor * y
