@@ -24,8 +24,6 @@ from mfbandit.runs import Runs
 from mfbandit.simulate import simulate
 from mfbandit.version import __version__
 
-
-
 __all__ = [
     "LUCB",
     "MFUCB",

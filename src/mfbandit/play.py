@@ -105,9 +105,7 @@ def play(
         for row in range(rows):
             arm, fidelity, wanted = out[row, 0], out[row, 1], out[row, 2]
             cost = problem.cost[arm, fidelity]
-            count = min(
-                afford(limits.cost - state.spent[0], cost, wanted), limits.pulls - state.clock[PULLS]
-            )
+            count = min(afford(limits.cost - state.spent[0], cost, wanted), limits.pulls - state.clock[PULLS])
             cut = count < wanted
             left = count
             while left > 0:

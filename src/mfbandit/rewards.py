@@ -214,7 +214,7 @@ def draw_bernoulli(law: Law, key: int, stream: int, arm: int, fidelity: int, n: 
 @kernel
 def draw_gaussian(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
     """A normal reward."""
-    return law.means[arm, fidelity] + law.scale * normal(uniform(key, stream, n, 0))
+    return float(law.means[arm, fidelity] + law.scale * normal(uniform(key, stream, n, 0)))
 
 
 @kernel
@@ -227,7 +227,7 @@ def draw_beta(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) 
 def draw_table(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
     """A row of the cell's table, drawn with replacement."""
     row = int(uniform(key, stream, n, 0) * law.counts[arm, fidelity])
-    return law.values[law.starts[arm, fidelity] + row]
+    return float(law.values[law.starts[arm, fidelity] + row])
 
 
 def draw_of(instance: Instance) -> Callable[..., Any]:

@@ -199,7 +199,11 @@ def simulate(
         return last - first
 
     started = time.perf_counter()
-    with Progress(f"{chosen.name} on {instance.name or 'instance'}", trials) if progress else no_progress() as bar:
+    with (
+        Progress(f"{chosen.name} on {instance.name or 'instance'}", trials)
+        if progress
+        else no_progress() as bar
+    ):
         if device == "python":
             for trial in range(trials):
                 bar.advance(piece(many, trial, trial + 1), int(pulls[trial].sum()))
@@ -253,9 +257,7 @@ def _on_threads(
             raise
 
 
-def _collect(
-    running: dict[Future[int], tuple[int, int]], bar: Any, pulls: npt.NDArray[np.int64]
-) -> None:
+def _collect(running: dict[Future[int], tuple[int, int]], bar: Any, pulls: npt.NDArray[np.int64]) -> None:
     done, _ = wait(running, return_when=FIRST_COMPLETED)
     for future in done:
         span = running.pop(future)

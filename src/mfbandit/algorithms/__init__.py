@@ -19,7 +19,7 @@ from mfbandit.algorithms.mf_ucb import MFUCB
 from mfbandit.algorithms.policy import Policy
 from mfbandit.errors import PolicyError
 
-__all__ = ["REGISTRY", "Elimination", "Entry", "LUCB", "MFUCB", "Policy", "policy"]
+__all__ = ["LUCB", "MFUCB", "REGISTRY", "Elimination", "Entry", "Policy", "policy"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,10 @@ REGISTRY: dict[str, Entry] = {
     ),
     "lucb-top": Entry(LUCB, {"explore": "top"}, "LUCB on the truest fidelity only", "lucb-top"),
     "elimination": Entry(
-        Elimination, {}, "Elimination at the truest fidelity, then the cheapest (regret, paper)", "elimination"
+        Elimination,
+        {},
+        "Elimination at the truest fidelity, then the cheapest (regret, paper)",
+        "elimination",
     ),
     "mf-ucb": Entry(MFUCB, {}, "MF-UCB of Kandasamy et al. 2016 (regret)", "mf-ucb"),
     "ucb-top": Entry(MFUCB, {"truest": True}, "UCB on the truest fidelity only (regret)", "ucb-top"),

@@ -77,7 +77,7 @@ def target(problem: Arrays, params: EliminationParams, phase: int) -> int:
     """T_k of a phase: pulls in all that an arm has after it."""
     scale = 4.0 ** float(phase)
     share = params.budget / (scale * problem.cost[0, problem.truest])
-    return int(math.ceil(scale * math.log(share))) if share > 1.0 else 0
+    return math.ceil(scale * math.log(share)) if share > 1.0 else 0
 
 
 @kernel
@@ -138,7 +138,7 @@ def default_epsilon(n_arms: int, budget: float, dearest: float) -> float:
     if budget <= 16.0 * dearest:
         return 1.0
     value = 16.0 * n_arms * dearest * math.log(budget / (16.0 * dearest)) / budget
-    return min(1.0, value ** (1.0 / 3.0))
+    return min(1.0, float(value ** (1.0 / 3.0)))
 
 
 @dataclass(frozen=True)

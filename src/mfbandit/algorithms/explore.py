@@ -35,8 +35,8 @@ def gap(problem: Arrays, params: Any, state: State, arm: int, fidelity: int, lea
     """The estimated gap, hat Delta in Section 3.2, of a fidelity that was pulled."""
     mean = state.sums[arm, fidelity] * (1.0 / state.pulls[arm, fidelity])
     if leading:
-        return mean - problem.bias[arm, fidelity] - params.second
-    return params.top - (mean + problem.bias[arm, fidelity])
+        return float(mean - problem.bias[arm, fidelity] - params.second)
+    return float(params.top - (mean + problem.bias[arm, fidelity]))
 
 
 @kernel
@@ -112,9 +112,7 @@ def explore_c(
             chosen = m
             break
         total = state.sums[arm, m]
-        radius = (
-            above(problem, width, n, total, state.squares[arm, m], state.deviations[arm, m]) - total / n
-        )
+        radius = above(problem, width, n, total, state.squares[arm, m], state.deviations[arm, m]) - total / n
         if radius >= problem.bias[arm, m]:
             chosen = m
             break

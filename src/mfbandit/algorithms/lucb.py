@@ -54,7 +54,14 @@ def level(problem: Arrays, log_factor: float, time: float) -> float:
 
 @slot
 def explore(
-    problem: Arrays, params: LucbParams, state: State, arm: int, leader: int, width: float, out: Ints, row: int
+    problem: Arrays,
+    params: LucbParams,
+    state: State,
+    arm: int,
+    leader: int,
+    width: float,
+    out: Ints,
+    row: int,
 ) -> int:
     """Write the pulls that explore an arm into `out` from `row` on; return the next free row."""
 

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mfbandit.algorithms.explore import put
-from mfbandit.algorithms.policy import Policy, one_of
+from mfbandit.algorithms.policy import Policy
 from mfbandit.algorithms.toptwo import (
-    ABOVE,
-    BELOW,
     CENTRE,
     CHECK,
     EVIDENCE,
@@ -18,13 +16,13 @@ from mfbandit.algorithms.toptwo import (
     SPENT,
     SPLIT,
     TopTwoParams,
-    promise,
+    promising,
     refresh,
     split,
 )
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import PROVEN, REFUTED, pair_scratch, prove
-from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, OWN, PULLS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.confidence.pair import PROVEN, pair_scratch, prove
+from mfbandit.core import BOUNDED, GAUSSIAN, OWN, PULLS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import kernel
 
 
@@ -71,17 +69,33 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
             v, value = split(problem, params.epsilon, state, leader, b)
             at = b * PER_ARM
             if value > state.memory[at + CHECK] and value > params.check * params.threshold:
-                gap = max(1e-3 * problem.sigma, abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]))
+                gap = max(
+                    1e-3 * problem.sigma,
+                    abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]),
+                )
                 if problem.kind != GAUSSIAN:
                     v = min(max(v, params.epsilon), 1.0)
-                verdict = prove(problem, params.evidence, params.epsilon, state, leader, b, params.threshold, v, 0.15 * gap,
-                    state.memory, arms * PER_ARM, state.memory, at + EVIDENCE)
+                verdict = prove(
+                    problem,
+                    params.evidence,
+                    params.epsilon,
+                    state,
+                    leader,
+                    b,
+                    params.threshold,
+                    v,
+                    0.15 * gap,
+                    state.memory,
+                    arms * PER_ARM,
+                    state.memory,
+                    at + EVIDENCE,
+                )
                 if verdict == PROVEN:
                     state.notes[b] = leader + 1
                     continue
             left += 1
-            gain_a, _ = promise(problem, state, leader, 1.0, v - params.epsilon, width)
-            gain_b, _ = promise(problem, state, b, -1.0, v, width)
+            gain_a, _ = promising(problem, params, state, leader, 1.0, v - params.epsilon, width)
+            gain_b, _ = promising(problem, params, state, b, -1.0, v, width)
             if gain_b > 0.0:
                 balance += gain_a / gain_b
             elif gain_a > 0.0:
@@ -96,7 +110,7 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
         return 0
     v = state.memory[challenger * PER_ARM + SPLIT]
     arm, sign = (leader, 1.0) if balance > 1.0 else (challenger, -1.0)
-    _, fidelity = promise(problem, state, arm, sign, v - params.epsilon if sign > 0.0 else v, width)
+    _, fidelity = promising(problem, params, state, arm, sign, v - params.epsilon if sign > 0.0 else v, width)
     budget = max(state.memory[leader * PER_ARM + SPENT], state.memory[challenger * PER_ARM + SPENT])
     cheapest = math.inf
     for k in (leader, challenger):
@@ -106,7 +120,15 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
                 cheapest, arm, fidelity = cost, k, m
     count = params.batch
     if count == 0:
-        count = max(1, int(min(params.grow * state.spent[0] / problem.cost[arm, fidelity], params.part * state.pulls[arm, fidelity])))
+        count = max(
+            1,
+            int(
+                min(
+                    params.grow * state.spent[0] / problem.cost[arm, fidelity],
+                    params.part * state.pulls[arm, fidelity],
+                )
+            ),
+        )
     return put(out, 0, arm, fidelity, count)
 
 
@@ -129,6 +151,8 @@ class MFTopTwo(Policy):
     chk: float = 0.8
     explore: float = 0.15
     logw: float = 2.0
+    mode: float = 0.0
+    tau: float = 1.0
 
     @property
     def name(self) -> str:
@@ -144,8 +168,21 @@ class MFTopTwo(Policy):
         return Algorithm(
             plan=plan,
             recommend=recommend,
-            params=TopTwoParams(math.log(max(1, n_arms - 1)) - math.log(goal.delta), goal.epsilon, evidence,
-                0 if self.grow else self.batch, self.optimism, self.forced, 0.01, 0.25, self.chk, self.explore, self.logw),
+            params=TopTwoParams(
+                math.log(max(1, n_arms - 1)) - math.log(goal.delta),
+                goal.epsilon,
+                evidence,
+                0 if self.grow else self.batch,
+                self.optimism,
+                self.forced,
+                0.01,
+                0.25,
+                self.chk,
+                self.explore,
+                self.logw,
+                self.mode,
+                self.tau,
+            ),
             rows=max(1, n_arms),
             memory=n_arms * PER_ARM + pair_scratch(n_fidelities),
             notes=OWN,

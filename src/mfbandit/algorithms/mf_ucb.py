@@ -45,11 +45,7 @@ def index(problem: Arrays, params: MfUcbParams, state: State, arm: int) -> float
     for m in range(problem.cost.shape[1]):
         n = state.pulls[arm, m]
         if n > 0:
-            bound = (
-                state.sums[arm, m] / n
-                + radius(problem, params, state, arm, m)
-                + problem.bias[arm, m]
-            )
+            bound = state.sums[arm, m] / n + radius(problem, params, state, arm, m) + problem.bias[arm, m]
             lowest = min(lowest, bound)
     return lowest
 
@@ -64,7 +60,7 @@ def fidelity(problem: Arrays, params: MfUcbParams, state: State, arm: int) -> in
         following = problem.order[place + 1]
         threshold = problem.bias[arm, m] * math.sqrt(problem.cost[arm, m] / problem.cost[arm, following])
         if radius(problem, params, state, arm, m) >= threshold:
-            return m
+            return int(m)
     return problem.truest
 
 

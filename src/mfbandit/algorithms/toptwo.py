@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, PULLS, Arrays, State
+from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, Arrays, State
 from mfbandit.kernel import kernel
 
 #: What is remembered per arm, in `State.memory`.
-CENTRE, BELOW, ABOVE, SPENT, SPLIT, CHECK, EVIDENCE, PER_ARM = 0, 1, 2, 3, 4, 5, 6, 7
+CENTRE, BELOW, ABOVE, SPENT, SPLIT, CHECK, EVIDENCE, MEAN, PRECISION, PER_ARM = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 
 class TopTwoParams(NamedTuple):
@@ -24,6 +24,8 @@ class TopTwoParams(NamedTuple):
     check: float
     explore: float
     logw: float
+    mode: float
+    tau: float
 
 
 @kernel
@@ -63,6 +65,8 @@ def refresh(problem: Arrays, state: State, arm: int, width: float) -> None:
         centre += weight * p
         spent += n * problem.cost[arm, m]
     centre = centre / weights if weights > 0.0 else 0.5
+    state.memory[arm * PER_ARM + MEAN] = centre
+    state.memory[arm * PER_ARM + PRECISION] = weights
     if low <= high:
         centre = min(max(centre, low), high)
     low, high = min(low, centre), max(high, centre)
@@ -74,9 +78,7 @@ def refresh(problem: Arrays, state: State, arm: int, width: float) -> None:
 
 
 @kernel
-def pressure(
-    problem: Arrays, state: State, arm: int, sign: float, v: float
-) -> tuple[float, float, float]:
+def pressure(problem: Arrays, state: State, arm: int, sign: float, v: float) -> tuple[float, float, float]:
     """Pull of an arm's streams on v, its slope, and the evidence of the streams against v.
 
     `sign` is +1 for the arm that should lie above v, -1 for the one below.
@@ -99,9 +101,7 @@ def pressure(
 
 
 @kernel
-def split(
-    problem: Arrays, epsilon: float, state: State, leader: int, rival: int
-) -> tuple[float, float]:
+def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int) -> tuple[float, float]:
     """The v where the evidence for leader > v > rival is smallest, and that evidence."""
     top = state.memory[leader * PER_ARM + CENTRE] + epsilon
     bottom = state.memory[rival * PER_ARM + CENTRE]
@@ -156,3 +156,66 @@ def promise(
             if rate > best:
                 best, chosen = rate, m
     return best, chosen
+
+
+@kernel
+def hope(z: float) -> float:
+    """The mean of (z + N)^2 over z + N > 0, for a standard normal N (nearly)."""
+    if z > 6.0:
+        return z * z + 1.0
+    if z < -6.0:
+        return 0.0
+    above = 1.0 / (1.0 + math.exp(-z * (1.5976 + 0.07056 * z * z)))
+    return max(0.0, (z * z + 1.0) * above + z * 0.3989422804 * math.exp(-0.5 * z * z))
+
+
+@kernel
+def promise2(
+    problem: Arrays, state: State, arm: int, sign: float, v: float, mode: float, optimism: float
+) -> tuple[float, int]:
+    """The most information per cost that an arm may give against v, and the fidelity that gives it."""
+    kappa = 0.35 if problem.kind == BOUNDED else 0.0
+    start = problem.sigma * problem.sigma
+    centre = state.memory[arm * PER_ARM + MEAN]
+    weights = state.memory[arm * PER_ARM + PRECISION]
+    best, chosen = 0.0, problem.truest
+    for m in range(problem.cost.shape[1]):
+        n = float(state.pulls[arm, m])
+        bias = problem.bias[arm, m]
+        spread = start
+        if n > 0.0:
+            total = state.sums[arm, m]
+            p = total / n
+            spread = variance(problem, n, total, state.squares[arm, m])
+            own = n / spread
+            weight = 1.0 / (spread / n + bias * bias / 3.0)
+            others = weights - weight
+            if others > 1e-9 * weights:
+                outside = (centre * weights - weight * p) / others
+                outer = 1.0 / (1.0 / others + bias * bias / 3.0)
+                middle = (p * own + outside * outer) / (own + outer)
+                error = 1.0 / (own + outer)
+            else:
+                middle, error = p, 1.0 / own
+        else:
+            middle, error = centre, 1.0 / weights + bias * bias / 3.0
+        error = optimism * math.sqrt(error)
+        excess = sign * (middle - v) - bias
+        if mode == 1.0:
+            square = max(0.0, excess + error) ** 2
+        else:
+            square = error * error * hope(excess / error)
+        if square > 0.0:
+            rate = square / (2.0 * (spread + kappa * math.sqrt(square)) * problem.cost[arm, m])
+            if rate > best:
+                best, chosen = rate, m
+    return best, chosen
+
+
+@kernel
+def promising(
+    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float, width: float
+) -> tuple[float, int]:
+    if params.mode == 0.0:
+        return promise(problem, state, arm, sign, v, width)
+    return promise2(problem, state, arm, sign, v, params.mode, params.tau)

@@ -1,7 +1,10 @@
 """Confidence processes, one file each, as kernels that plug into policies by name.
 
-A process is three kernels: ``level(problem, log_factor, time)`` (what the radius has to pay at a
-time), and ``above`` and ``below``, the confidence bounds of one stream of rewards.
+A process gives bounds by three kernels: ``level(problem, log_factor, time)`` (what the radius has to
+pay at a time), and ``above`` and ``below``, the confidence bounds of one stream of rewards. All but the
+paper's radius are e-processes and give ``log_e_above`` and ``log_e_below`` too: the log e-value against
+"mean <= q" and against "mean >= q". An e-value starts at 1 and, where the null is true, ever reaches
+1/alpha with probability at most alpha, whatever chooses the pulls and whenever one looks.
 """
 
 from __future__ import annotations
@@ -10,20 +13,45 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from mfbandit.confidence import paper
+from mfbandit.confidence import bernstein, beta, gaussian, hoeffding, mixed, paper
 from mfbandit.errors import PolicyError
 
-__all__ = ["BOUNDS", "bound_kernels"]
+__all__ = ["BOUNDS", "bound_kernels", "process_kernels"]
 
 #: Confidence bounds by the name that policies take as ``bound=``.
-BOUNDS: dict[str, ModuleType] = {"paper": paper}
+BOUNDS: dict[str, ModuleType] = {
+    "paper": paper,
+    "hoeffding": hoeffding,
+    "kl": beta,
+    "bernstein": bernstein,
+    "mixed": mixed,
+    "gaussian": gaussian,
+}
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return BOUNDS[name]
+    except KeyError:
+        known = ", ".join(BOUNDS)
+        raise PolicyError(f"bound must be one of {known}, got {name!r}") from None
 
 
 def bound_kernels(name: str) -> dict[str, Callable[..., Any]]:
     """The kernels of a confidence bound, ready to fill a policy's slots."""
-    try:
-        module = BOUNDS[name]
-    except KeyError:
-        known = ", ".join(BOUNDS)
-        raise PolicyError(f"bound must be one of {known}, got {name!r}") from None
-    return {part: getattr(module, part) for part in ("level", "above", "below")}
+    return {part: getattr(_module(name), part) for part in ("level", "above", "below")}
+
+
+def process_kernels(name: str) -> dict[str, Callable[..., Any]]:
+    """The kernels of an e-process, ready to fill the slots of `mfbandit.confidence.arm`.
+
+    Examples
+    --------
+    >>> sorted(process_kernels("mixed"))
+    ['above', 'below', 'log_e_above', 'log_e_below']
+    """
+    module = _module(name)
+    if not hasattr(module, "log_e_above"):
+        raise PolicyError(f"bound {name!r} is a radius without e-values; choose another bound")
+    parts = ("above", "below", "log_e_above", "log_e_below")
+    return {part: getattr(module, part) for part in parts}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.confidence.rounding import OUTWARD, SLACK, level
+from mfbandit.confidence.rounding import CLOSE, OUTWARD, SLACK, level
 from mfbandit.core import Arrays
 from mfbandit.kernel import kernel
 
@@ -86,17 +86,14 @@ def bernstein_reach(deviation: float, width: float) -> float:
         return lead
     for _ in range(_STEPS):
         value, slope = bernstein_log_e(deviation, lead)
-        step = (value - goal) / slope
-        lead -= step
-        if abs(step) <= 1e-8 * abs(lead):
+        lead -= (value - goal) / slope
+        if value - goal <= CLOSE:
             break
     return max(0.0, lead)
 
 
 @kernel
-def log_e_above(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean <= q"."""
     if n <= 0:
         return 0.0
@@ -105,9 +102,7 @@ def log_e_above(
 
 
 @kernel
-def log_e_below(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean >= q"."""
     if n <= 0:
         return 0.0

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.confidence.rounding import OUTWARD, SLACK, level
+from mfbandit.confidence.rounding import CLOSE, OUTWARD, SLACK, level
 from mfbandit.confidence.special import beta_price, divergence
 from mfbandit.core import Arrays
 from mfbandit.kernel import kernel
@@ -32,15 +32,13 @@ _FAR = 690.0
 
 @kernel
 def beta_log_e(n: int, successes: float, failures: float, q: float) -> float:
-    """n kl(p, q) - g_n for q in [0, 1], whatever the side of q."""
+    """N kl(p, q) - g_n for q in [0, 1], whatever the side of q."""
     shift = divergence(successes, n * q) + divergence(failures, n * (1.0 - q))
     return shift - beta_price(successes, failures)
 
 
 @kernel
-def log_e_above(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean <= q"; infinite for q <= 0 once any reward was above 0."""
     if n <= 0:
         return 0.0
@@ -51,9 +49,7 @@ def log_e_above(
 
 
 @kernel
-def log_e_below(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean >= q"; infinite for q >= 1 once any reward was below 1."""
     if n <= 0:
         return 0.0
@@ -98,9 +94,9 @@ def odds_beyond(n: int, count: float, others: float, width: float) -> float:
         odds = base * math.exp(-reach)
         # Both q and 1 - q with all their digits, whichever of them is small.
         y, z = n * (odds / (1.0 + odds)), n / (1.0 + odds)
-        step = (divergence(count, y) + divergence(others, z) - goal) / max(count - y, 1e-300)
-        reach -= step
-        if abs(step) <= 1e-8 * reach:
+        excess = divergence(count, y) + divergence(others, z) - goal
+        reach -= excess / max(count - y, 1e-300)
+        if abs(excess) <= CLOSE:
             break
     return base * math.exp(-reach) if reach < farthest else 0.0
 

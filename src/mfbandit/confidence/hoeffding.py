@@ -20,17 +20,13 @@ _RHO = 32.0
 
 
 @kernel
-def log_e_above(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean <= q"."""
     return normal_log_e(problem.sigma, _RHO, n, total - n * q) if n > 0 else 0.0
 
 
 @kernel
-def log_e_below(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean >= q"."""
     return normal_log_e(problem.sigma, _RHO, n, n * q - total) if n > 0 else 0.0
 

@@ -75,7 +75,7 @@ def variance_octave(q: float) -> int:
     spread = q * (1.0 - q)
     if spread < 1e-15:
         return 50
-    return int(math.floor(0.5 - math.log(spread) * _PER_OCTAVE))
+    return math.floor(0.5 - math.log(spread) * _PER_OCTAVE)
 
 
 @kernel

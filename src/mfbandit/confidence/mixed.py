@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.confidence import beta, bernstein
-from mfbandit.confidence.rounding import OUTWARD, SLACK, level
+from mfbandit.confidence import bernstein, beta
+from mfbandit.confidence.rounding import CLOSE, OUTWARD, SLACK, level
 from mfbandit.confidence.special import beta_price, divergence, log_add
 from mfbandit.core import Arrays
 from mfbandit.kernel import kernel
@@ -23,6 +23,8 @@ __all__ = ["above", "below", "level", "log_e_above", "log_e_below"]
 
 _LOG_2 = math.log(2.0)
 _STEPS = 40
+#: Differences of logarithms beyond this are as good as infinite (and exp does not overflow).
+_FAR = 700.0
 
 # Kernels call one another by plain names.
 _beta_above, _beta_below = beta.above, beta.below
@@ -31,9 +33,7 @@ _bernstein_log_e, _bernstein_first = bernstein.bernstein_log_e, bernstein.first_
 
 
 @kernel
-def log_e_above(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean <= q"."""
     if n <= 0:
         return 0.0
@@ -42,9 +42,7 @@ def log_e_above(
 
 
 @kernel
-def log_e_below(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float:
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
     """Log e-value against "mean >= q"."""
     if n <= 0:
         return 0.0
@@ -67,23 +65,20 @@ def tighten(n: int, total: float, deviation: float, goal: float, start: float) -
             break
         first = divergence(total, n * q) + divergence(n - total, n * (1.0 - q)) - price
         second, rate = _bernstein_log_e(deviation, lead)
-        share = math.exp(-max(-_NEGLIGIBLE, min(_NEGLIGIBLE, second - first)))
-        share = share / (1.0 + share)
+        share = 1.0 / (1.0 + math.exp(max(-_FAR, min(_FAR, second - first))))
         slope = share * lead / (q * (1.0 - q)) + (1.0 - share) * n * rate
-        step = (log_add(first, second) - _LOG_2 - goal) / slope
-        q -= side * step
-        if not step > 1e-8 * abs(q - total / n):
+        excess = log_add(first, second) - _LOG_2 - goal
+        q -= side * (excess / slope)
+        if excess <= CLOSE:
             break
     return q
-
-
-_NEGLIGIBLE = 700.0
 
 
 @kernel
 def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
     """Upper confidence bound on the mean of one stream; width = log(1/alpha)."""
     goal = width + SLACK
+    total = min(max(total, 0.0), float(n))
     start = min(
         _beta_above(problem, goal + _LOG_2, n, total, squared, deviation),
         (total + _bernstein_first(deviation, goal + _LOG_2)) / n,
@@ -96,6 +91,7 @@ def above(problem: Arrays, width: float, n: int, total: float, squared: float, d
 def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
     """Lower confidence bound on the mean of one stream; width = log(1/alpha)."""
     goal = width + SLACK
+    total = min(max(total, 0.0), float(n))
     start = max(
         _beta_below(problem, goal + _LOG_2, n, total, squared, deviation),
         (total - _bernstein_first(deviation, goal + _LOG_2)) / n,

@@ -12,12 +12,14 @@ import math
 from mfbandit.core import Arrays
 from mfbandit.kernel import kernel
 
-__all__ = ["OUTWARD", "SLACK", "level"]
+__all__ = ["CLOSE", "OUTWARD", "SLACK", "level"]
 
 #: Added to log(1/alpha) before a bound is computed.
 SLACK = 1e-8
 #: Relative step that covers the rounding of the bound itself.
 OUTWARD = 2.0**-51
+#: A Newton step from this near (in log e-value) ends within about its square, so it is the last one.
+CLOSE = 1e-5
 _LOG_4 = math.log(4.0)
 
 

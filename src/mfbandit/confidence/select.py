@@ -86,9 +86,10 @@ def raise_ceilings(problem: Arrays, log_factor: float, state: State, time: int) 
     """Start an epoch: set every arm's ceiling to its upper bound at the end of it."""
     arms = problem.cost.shape[0]
     state.clock[EPOCH] = time + time // _EPOCHS + 2
-    state.memory[arms] = level(problem, log_factor, float(state.clock[EPOCH]))
+    width = level(problem, log_factor, float(state.clock[EPOCH]))
+    state.memory[arms] = width
     for k in range(arms):
-        state.memory[k] = upper(problem, state, k, state.memory[arms])
+        state.memory[k] = upper(problem, state, k, width)
 
 
 @kernel
@@ -106,7 +107,7 @@ def top_two(
     first, second = -1, -1
     best, next_best = -math.inf, -math.inf
     for k in range(arms):
-        pulled = k == before or k == beside
+        pulled = k in (before, beside)
         if second >= 0 and not pulled and state.memory[k] <= next_best:
             continue
         bound = upper(problem, state, k, width)
@@ -116,9 +117,9 @@ def top_two(
         elif second < 0 or bound > next_best:
             second, next_best = k, bound
     if before >= 0 and before != first and before != second:
-        state.memory[before] = upper(problem, state, before, state.memory[arms])
+        state.memory[before] = upper(problem, state, before, float(state.memory[arms]))
     if beside >= 0 and beside != first and beside != second:
-        state.memory[beside] = upper(problem, state, beside, state.memory[arms])
+        state.memory[beside] = upper(problem, state, beside, float(state.memory[arms]))
     state.clock[FIRST] = first + 1
     state.clock[SECOND] = second + 1
     return first, second, next_best

@@ -117,13 +117,13 @@ def _maximiser(shift: FloatArray, squares: FloatArray, pull: FloatArray) -> Floa
         high = np.where(open_ & (derivative <= 0.0), t, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = t - derivative / curvature
-        inside = (newton > low) & (newton < high)
+        inside = (newton >= low) & (newton <= high) & (newton < 1.0)
         step = np.where(inside, newton, 0.5 * (low + high))
         # An error in t costs at most derivative * (high - low) in the value, relative to pull * t.
         settled = np.abs(derivative) * (high - low) <= 1e-15 * pull * t
         settled |= (np.abs(step - t) <= 1e-15 * t) | (high - low <= 1e-16 * high)
-        t = np.where(open_, step, t)
         open_ = open_ & ~settled
+        t = np.where(open_, step, t)
     return t
 
 
@@ -168,8 +168,10 @@ def beta_atoms(mean: float, concentration: float) -> Atoms:
     weights = np.concatenate([density, ends])
     above = np.concatenate([np.exp(-np.logaddexp(0.0, -logits)), [0.0, 1.0]])
     below = np.concatenate([np.exp(-np.logaddexp(0.0, logits)), [1.0, 0.0]])
-    seen = weights > 0.0
-    return Atoms(above[seen], below[seen], weights[seen] / weights.sum())
+    # Ends of no weight would only keep the maximiser of KL_inf from its boundary.
+    kept = weights > 0.0
+    kept[-2:] &= weights[-2:] > 1e-17 * weights.sum()
+    return Atoms(above[kept], below[kept], weights[kept] / weights[kept].sum())
 
 
 def _log_density(a: float, b: float, logits: FloatArray) -> FloatArray:

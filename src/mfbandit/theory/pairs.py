@@ -31,6 +31,12 @@ class Spending(NamedTuple):
         """All of it."""
         return float(self.best.sum() + self.rivals.sum())
 
+    def divided(self, evidence: float) -> Spending:
+        """Return what yields evidence 1 where this yields ``evidence``."""
+        if evidence <= 0.0:
+            return Spending(np.full_like(self.best, np.inf), np.full_like(self.rivals, np.inf))
+        return Spending(self.best / evidence, self.rivals / evidence)
+
 
 class Rows(NamedTuple):
     """Evidence per unit of cost for the best arm and the rival, (n, m), and slopes in the level."""
@@ -114,6 +120,30 @@ class Pairs:
                 break
             levels = search.halfway() if step % 3 == 2 else search.crossing()
         return search.levels, np.maximum(search.floor, 0.0)
+
+    def topped_up(self, spending: Spending, levels: FloatArray, evidence: FloatArray) -> Spending:
+        """Spend more on the rivals whose pairs lack evidence, twice what is missing at the level.
+
+        Parameters
+        ----------
+        spending : Spending
+            What is spent.
+        levels, evidence : arrays (B,)
+            The hardest level of every pair and the evidence there.
+
+        Returns
+        -------
+        Spending
+        """
+        pairs = np.arange(len(self.rivals))
+        rates = self.rows(pairs, levels).rival
+        column = rates.argmax(axis=1)
+        missing = np.maximum(1.0 - evidence, 0.0)
+        rivals = spending.rivals.copy()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            extra = np.where(missing > 0.0, 2.0 * missing / rates[pairs, column], 0.0)
+        rivals[pairs, column] += extra
+        return Spending(spending.best, rivals)
 
     def _evidence(self, spending: Spending, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
         rows = self.rows(np.arange(len(self.rivals)), levels)

@@ -12,6 +12,9 @@ from mfbandit.validation import FloatArray
 
 __all__ = ["Cuts", "solve"]
 
+#: Largest entry of a row; the solver refuses very large ones.
+_LARGEST = 1e6
+
 
 @dataclass(frozen=True)
 class Cuts:
@@ -99,38 +102,46 @@ def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
     from scipy.sparse import csr_matrix
 
     count, fidelities = cuts.best.shape
+    # One variable per (arm, fidelity), in units of about what its arm needs, and rows of modest
+    # size: the tolerances of the solver are absolute.
     scale = _scales(pairs)
-    # One variable per (arm, fidelity) in units of about what its arm needs: LP tolerances are
-    # absolute.
     entries = np.concatenate(
         [cuts.best * scale[0], cuts.rival * scale[1 + cuts.owners, None]], axis=1
     )
+    size = np.maximum(entries.max(axis=1) / _LARGEST, 1.0)
     column = np.arange(fidelities)
     places = np.concatenate(
         [np.tile(column, (count, 1)), (1 + cuts.owners[:, None]) * fidelities + column], axis=1
     )
     matrix = csr_matrix(
-        (entries.ravel(), places.ravel(), np.arange(count + 1) * 2 * fidelities),
+        ((-entries / size[:, None]).ravel(), places.ravel(), np.arange(count + 1) * 2 * fidelities),
         shape=(count, len(scale) * fidelities),
     )
-    prices = np.repeat(scale, fidelities)
-    unit = float(scale.sum())
     answer = linprog(
-        prices / unit,
-        A_ub=-matrix,
-        b_ub=-np.ones(count),
+        np.repeat(scale / scale.sum(), fidelities),
+        A_ub=matrix,
+        b_ub=-1.0 / size,
         method="highs",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if answer.x is None:
         raise MfbanditError(f"the linear program of the limit was not solved: {answer.message}")
     spent = np.maximum(answer.x, 0.0).reshape(-1, fidelities) * scale[:, None]
-    duals = np.maximum(-answer.ineqlin.marginals, 0.0) * unit
-    worst = float(((matrix.T @ duals) / prices).max())
-    return Spending(spent[0], spent[1:]), duals, float(duals.sum()) / max(worst, 1e-300)
+    duals = np.maximum(-answer.ineqlin.marginals, 0.0) * scale.sum() / size
+    return Spending(spent[0], spent[1:]), duals, _proven(cuts, duals, len(scale) - 1)
 
 
 def _scales(pairs: Pairs) -> FloatArray:
     """About what the best arm and every rival need: 1 / evidence per cost halfway between them."""
     middle = pairs.rows(np.arange(len(pairs.rivals)), 0.5 * (pairs.low + pairs.high))
     return np.concatenate([[1.0 / middle.best.max(axis=1).min()], 1.0 / middle.rival.max(axis=1)])
+
+
+def _proven(cuts: Cuts, duals: FloatArray, rivals: int) -> float:
+    """Value of the dual solution after it is made feasible: no (arm, fidelity) may earn over 1."""
+    earned = np.zeros((rivals, cuts.rival.shape[1]))
+    np.add.at(earned, cuts.owners, duals[:, None] * cuts.rival)
+    # Rival by rival first: an easy rival's dual values are below the solver's tolerance.
+    feasible = duals / np.maximum(earned.max(axis=1), 1.0)[cuts.owners]
+    most = max(1.0, float((feasible @ cuts.best).max()))
+    return float(feasible.sum()) / most

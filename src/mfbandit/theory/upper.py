@@ -59,7 +59,7 @@ def upper_bound(
     --------
     >>> from mfbandit.instances import load_instance
     >>> round(upper_bound(load_instance("figure-1a"), 0.05, "b", top=0.95, second=0.75))
-    12345
+    6185
     >>> upper_bound(load_instance("loose-prior"), 0.05, "b", top=1, second=0.5)
     inf
     """

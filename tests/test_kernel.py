@@ -1,0 +1,98 @@
+"""Kernels run as plain Python and compiled, slots are filled through every level, changes are noticed."""
+
+import pytest
+
+from mfbandit import kernel as module
+from mfbandit.kernel import bind, compiled, digest, kernel, slot, wrap64
+
+RATE = 3
+
+
+@slot
+def part(x):
+    """Something chosen later."""
+
+
+@kernel
+def middle(x):
+    return part(x) + 1
+
+
+@kernel
+def whole(x):
+    return RATE * middle(x)
+
+
+@kernel
+def double(x):
+    return 2 * x
+
+
+@kernel
+def square(x):
+    return x * x
+
+
+def test_a_kernel_is_an_ordinary_function():
+    assert double(4) == 8
+    assert double.__name__ == "double"
+
+
+def test_an_unfilled_slot_says_its_name():
+    with pytest.raises(TypeError, match="slot 'part' was never filled"):
+        whole(2)
+
+
+def test_bind_fills_slots_of_inner_kernels_and_leaves_the_original_alone():
+    assert bind(whole, part=double)(5) == 33
+    assert bind(whole, part=square)(5) == 78
+    with pytest.raises(TypeError):
+        whole(5)
+
+
+def test_bind_without_slots_returns_the_kernel_itself():
+    assert bind(double, part=square) is double
+
+
+def test_compiled_agrees_with_plain():
+    for filling in (double, square):
+        bound = bind(whole, part=filling)
+        assert compiled(bound)(7) == bound(7)
+
+
+def test_compiled_is_built_once():
+    assert compiled(bind(whole, part=double)) is compiled(bind(whole, part=double))
+
+
+def test_digest_follows_code_constants_and_parts(monkeypatch):
+    first = digest(bind(whole, part=double))
+    assert first == digest(bind(whole, part=double))
+    assert first != digest(bind(whole, part=square))
+    monkeypatch.setitem(whole.__globals__, "RATE", 4)
+    assert first != digest(bind(whole, part=double))
+
+
+def test_wrap64_agrees_with_wrapping_arithmetic():
+    @kernel
+    def scramble(x, y):
+        return wrap64(x * y) & 0xFFFFFFFF
+
+    scramble.__globals__["wrap64"] = wrap64
+    fast = compiled(scramble, entry=False)
+    for x, y in [(3, 5), (2**40 + 17, -(2**41) + 3), (2**62, 7)]:
+        assert scramble(x, y) == fast(x, y)
+
+
+def test_missing_numba_names_the_package(monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name == "numba":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(module.MissingExtra, match="need numba"):
+        compiled(double)
