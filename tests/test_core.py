@@ -89,6 +89,6 @@ def test_afford_never_overspends_and_wastes_nothing(left, cost, count):
 
 
 def test_afford_is_the_same_compiled():
-    fast = compiled(afford, entry=False)
+    fast = compiled(afford, store=False)
     for left, cost, count in [(1.0, 0.1, 100), (0.3, 0.1, 3), (float("inf"), 2.0, 7), (-1e-9, 1.0, 2)]:
         assert fast(left, cost, count) == afford(left, cost, count)

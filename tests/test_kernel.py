@@ -78,7 +78,7 @@ def test_wrap64_agrees_with_wrapping_arithmetic():
         return wrap64(x * y) & 0xFFFFFFFF
 
     scramble.__globals__["wrap64"] = wrap64
-    fast = compiled(scramble, entry=False)
+    fast = compiled(scramble, store=False)
     for x, y in [(3, 5), (2**40 + 17, -(2**41) + 3), (2**62, 7)]:
         assert scramble(x, y) == fast(x, y)
 

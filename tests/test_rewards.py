@@ -107,7 +107,7 @@ def across(key, count, out):
 @pytest.mark.parametrize("tally", [spectrum, across])
 def test_neighbours_are_independent(tally):
     out = np.zeros((16, 16), dtype=np.int64)
-    compiled(tally, entry=False)(trial_key(1, 1) - 2**64 if trial_key(1, 1) >= 2**63 else trial_key(1, 1), 400_000, out)
+    compiled(tally, store=False)(trial_key(1, 1) - 2**64 if trial_key(1, 1) >= 2**63 else trial_key(1, 1), 400_000, out)
     assert stats.chisquare(out.ravel()).pvalue > 1e-3
 
 

@@ -24,6 +24,7 @@ NumPy's functions do not), they never divide by zero, and they never raise.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import types
@@ -41,7 +42,13 @@ _MASK64 = (1 << 64) - 1
 #: state of many arrays to a function that is really called costs more than most functions do: together
 #: the two make LUCB five times faster. It follows that only entries may allocate.
 _ENTRY = {"nogil": True, "error_model": "numpy"}
-_PART = {**_ENTRY, "forceinline": True, "_nrt": False}
+_PART = {
+    **_ENTRY,
+    "forceinline": True,
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 
 
 def kernel(function: F) -> F:
@@ -218,32 +225,40 @@ def _compiled_wrap64() -> Any:
 _cpu: dict[tuple[str, str, bool], Any] = {}
 
 
-def compiled(function: F, *, entry: bool = True) -> F:
-    """Compile a kernel for the CPU; an entry is stored on disk and releases the interpreter lock.
+def compiled(function: F, *, store: bool = True) -> F:
+    """Compile a kernel for the CPU, to be called from Python; it releases the interpreter lock.
+
+    Parameters
+    ----------
+    function : kernel
+        All its slots must be filled.
+    store : bool
+        Keep the machine code on disk, so that the next start of the program need not compile.
 
     Examples
     --------
     >>> @kernel
     ... def triple(x):
     ...     return 3 * x
-    >>> compiled(triple)(5)
+    >>> compiled(triple, store=False)(5)
     15
     """
     numba = _numba()
 
-    def build(part: Any, stored: bool) -> Any:
+    def build(part: Any, entry: bool) -> Any:
         if part.__code__ is wrap64.__code__:
             return _compiled_wrap64()
         name = f"{part.__name__}_{digest(part)}"
-        key = (part.__module__, name, stored)
+        key = (part.__module__, name, entry)
         if key not in _cpu:
             replaced = {used: build(inner, False) for used, inner in _parts(part).items()}
-            clone = _clone(part, replaced, name)
-            dispatcher = numba.njit(**(_ENTRY if stored else _PART))(clone)
-            if stored:
-                dispatcher.enable_caching()
+            dispatcher = numba.njit(**(_ENTRY if entry else _PART))(_clone(part, replaced, name))
+            if entry and store:
+                # A function typed into an interpreter has no file to keep machine code beside.
+                with contextlib.suppress(RuntimeError):
+                    dispatcher.enable_caching()
             _cpu[key] = dispatcher
         return _cpu[key]
 
-    built: F = build(function, entry)
+    built: F = build(function, True)
     return built

@@ -1,13 +1,14 @@
 """Divergences of the reward laws, against closed forms and against each other."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from theory_instances import bernoulli, gaussian
 
 from mfbandit.instances import BernoulliLaw, BetaLaw, Instance, TableLaw
-from mfbandit.problem import Bounded, Problem
+from mfbandit.problem import Bounded, Gaussian, Problem
 from mfbandit.theory import (
     bernoulli_divergence,
     divergence_down,
@@ -16,6 +17,16 @@ from mfbandit.theory import (
 )
 from mfbandit.theory.divergence import divergences
 from mfbandit.theory.kl_inf import atoms_of_values, beta_atoms, kl_inf
+
+
+def bernoulli(means, biases, costs):
+    problem = Problem.from_arrays(costs, biases, arms=len(means), reward="bernoulli")
+    return Instance(problem, means)
+
+
+def gaussian(means, biases, costs, sigma):
+    problem = Problem.from_arrays(costs, biases, arms=len(means), reward=Gaussian(sigma))
+    return Instance(problem, means)
 
 
 def up(atoms, level):
@@ -55,6 +66,7 @@ def test_one_sided_divergences_of_an_instance():
 
 
 @given(p=st.floats(0.001, 0.999), q=st.floats(0.001, 0.999))
+@settings(derandomize=True, database=None, deadline=None)
 def test_kl_inf_of_a_coin_is_the_bernoulli_divergence(p, q):
     coin = np.array([1.0, 0.0]), np.array([1 - p, p])
     value, slope = kl_inf(*coin, np.array(q - p), np.array(1 - q))
@@ -98,15 +110,13 @@ def test_beta_kl_inf_inside_agrees_with_adaptive_integration(mean, concentration
     spread = np.sqrt(1 / a + 1 / b)
     cuts = [-400 / a, middle - 5 * spread, middle, middle + 5 * spread, 400 / b]
     cuts = np.clip(cuts, -600, 600)
-    parts = [
-        quad(integrand, lo, hi, epsabs=1e-13, limit=400)[0]
-        for lo, hi in zip(cuts[:-1], cuts[1:], strict=True)
-    ]
+    parts = [quad(integrand, lo, hi, epsabs=1e-13, limit=400)[0] for lo, hi in pairwise(cuts)]
     # At the maximiser the value is stationary, so an error in it cannot hide here.
     assert value == pytest.approx(sum(parts), abs=1e-8)
 
 
 @given(seed=st.integers(0, 10_000), share=st.floats(0.01, 0.99))
+@settings(derandomize=True, database=None, deadline=None)
 def test_kl_inf_is_at_least_the_bernoulli_divergence_and_its_slope_is_its_derivative(seed, share):
     values = np.random.default_rng(seed).random(5)
     atoms = atoms_of_values(values)

@@ -4,11 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from theory_instances import bernoulli, gaussian, quietly
 
 from mfbandit.errors import InvalidInput
-from mfbandit.instances import BernoulliLaw, Instance
-from mfbandit.problem import Bounded, Problem
+from mfbandit.instances import BernoulliLaw, Instance, load_instance
+from mfbandit.problem import Bounded, Gaussian, Problem
 from mfbandit.theory import (
     assumptions,
     conservative_fidelity,
@@ -21,30 +20,43 @@ from mfbandit.theory import (
     upper_bound,
 )
 
-# The example: sigma = 1, costs 1 and 4, biases 0.1 and 0; arm 0 is the best.
+pytestmark = pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
+
+
+def bernoulli(means, biases, costs):
+    problem = Problem.from_arrays(costs, biases, arms=len(means), reward="bernoulli")
+    return Instance(problem, means)
+
+
+def gaussian(means, biases, costs, sigma):
+    problem = Problem.from_arrays(costs, biases, arms=len(means), reward=Gaussian(sigma))
+    return Instance(problem, means)
+
+
+# The example by hand: sigma = 1, costs 1 and 4, biases 0.1 and 0; arm 0 is the best.
 #   gaps: arm 0: 0.85-0.1-0.5 = 0.25, 0.8-0.5 = 0.3; arm 1: 0.8-(0.45+0.1) = 0.25, 0.8-0.5 = 0.3
 #   gap/sqrt(cost): 0.25, 0.15 for both arms, so fidelity 0 is the optimal one of both
 #   H = 1/0.25^2 + 1/0.25^2 = 32; G = 2 (0.25-0.15)^-2 = 200
 #   KL: gap^2/2 = 0.03125 and 0.045; cost/KL: 32 and 88.9; coefficient 64
-EXAMPLE = gaussian([[0.85, 0.8], [0.45, 0.5]], [0.1, 0], [1, 4], sigma=1.0)
+example = gaussian([[0.85, 0.8], [0.45, 0.5]], [0.1, 0], [1, 4], sigma=1.0)
 
 
 def test_example_by_hand():
-    assert gaps(EXAMPLE) == pytest.approx(np.array([[0.25, 0.3], [0.25, 0.3]]))
-    assert optimal_fidelity(EXAMPLE).tolist() == [0, 0]
-    found = hardness(EXAMPLE)
+    assert gaps(example) == pytest.approx(np.array([[0.25, 0.3], [0.25, 0.3]]))
+    assert optimal_fidelity(example).tolist() == [0, 0]
+    found = hardness(example)
     assert found.H == pytest.approx(32)
     assert found.H_tilde == pytest.approx(32)
     assert found.G_tilde == pytest.approx(200)
-    assert lower_bound_costs(EXAMPLE) == pytest.approx([32, 32])
-    assert lower_bound_coefficient(EXAMPLE) == pytest.approx(64)
-    assert lower_bound(EXAMPLE, 0.1) == pytest.approx(64 * math.log(1 / 0.24))
+    assert lower_bound_costs(example) == pytest.approx([32, 32])
+    assert lower_bound_coefficient(example) == pytest.approx(64)
+    assert lower_bound(example, 0.1) == pytest.approx(64 * math.log(1 / 0.24))
 
 
 def test_example_with_prior_knowledge_by_hand():
     # top 0.9, second 0.4: gaps 0.35, 0.4; per sqrt(cost) 0.35, 0.2; H~ = 2/0.1225, G~ = 2/0.0225
-    found = hardness(EXAMPLE, top=0.9, second=0.4)
-    assert gaps(EXAMPLE, 0.9, 0.4) == pytest.approx(np.array([[0.35, 0.4], [0.35, 0.4]]))
+    found = hardness(example, top=0.9, second=0.4)
+    assert gaps(example, 0.9, 0.4) == pytest.approx(np.array([[0.35, 0.4], [0.35, 0.4]]))
     assert found.H == pytest.approx(32)
     assert found.H_tilde == pytest.approx(2 / 0.1225)
     assert found.G_tilde == pytest.approx(2 / 0.0225)
@@ -66,11 +78,11 @@ def test_example_with_prior_knowledge_by_hand():
 )
 def test_lower_bound_anchors(name, coefficient):
     digits = len(str(coefficient).partition(".")[2])
-    assert round(lower_bound_coefficient(quietly(name)), digits) == coefficient
+    assert round(lower_bound_coefficient(load_instance(name)), digits) == coefficient
 
 
 def test_optimal_fidelity_of_figure_1b_is_by_gap_not_by_divergence():
-    assert optimal_fidelity(quietly("figure-1b")).tolist() == [4, 4, 3, 3, 0]
+    assert optimal_fidelity(load_instance("figure-1b")).tolist() == [4, 4, 3, 3, 0]
 
 
 def test_a_tie_at_the_top_makes_everything_infinite():
@@ -91,9 +103,9 @@ def test_one_arm_costs_nothing():
 def test_costs_and_biases_per_arm_are_those_of_the_arm():
     # Arm 1 pays double at fidelity 0 and has bias 0.2 there: gap 0.15, 0.15^2/2 per 2.
     problem = Problem.from_arrays(
-        [[1, 4], [2, 4]], [[0.1, 0], [0.2, 0]], arms=2, reward=EXAMPLE.problem.reward
+        [[1, 4], [2, 4]], [[0.1, 0], [0.2, 0]], arms=2, reward=example.problem.reward
     )
-    instance = Instance(problem, EXAMPLE.means, EXAMPLE.law)
+    instance = Instance(problem, example.means, example.law)
     assert lower_bound_costs(instance) == pytest.approx([32, 4 / 0.045])
     assert optimal_fidelity(instance).tolist() == [0, 1]
 
@@ -113,13 +125,13 @@ def test_unit_scale():
 
 
 def test_lower_bound_is_zero_for_large_delta_and_refuses_nonsense():
-    assert lower_bound(EXAMPLE, 0.5) == 0.0
+    assert lower_bound(example, 0.5) == 0.0
     for delta in (0.0, 1.0, -0.1, math.nan):
         with pytest.raises(InvalidInput, match="delta is"):
-            lower_bound(EXAMPLE, delta)
+            lower_bound(example, delta)
 
 
-# Upper bounds. UPPER is EXAMPLE with Bernoulli rewards and arm 1 at 0.4 for fidelity 0:
+# Upper bounds. UPPER is the example with Bernoulli rewards and arm 1 at 0.4 for fidelity 0:
 #   gaps: arm 0: 0.25, 0.3; arm 1: 0.8-0.5 = 0.3, 0.3; per sqrt(cost): 0.25, 0.15; 0.3, 0.15
 #   Assumption 3.3: 0.4 + 0.1 <= 0.5. H = 1/0.25^2 + 1/0.3^2; G = 0.1^-2 + 0.15^-2; L = 16
 UPPER = bernoulli([[0.85, 0.8], [0.4, 0.5]], [0.1, 0], [1, 4])
@@ -181,14 +193,14 @@ def test_equally_good_fidelities_make_a_but_not_b_infinite():
 @pytest.mark.parametrize("name", ["figure-1a", "figure-1b"])
 @pytest.mark.parametrize("explore", ["a", "b", "c"])
 def test_bounds_of_the_papers_instances_are_finite_and_ordered(name, explore):
-    instance = quietly(name)
+    instance = load_instance(name)
     bound = upper_bound(instance, 0.05, explore, top=0.95, second=0.75)
     assert lower_bound(instance, 0.05) < bound < math.inf
     assert bound < upper_bound(instance, 0.05, explore, top=0.95, second=0.75, constant=True)
 
 
 def test_figure_1b_breaks_its_bias_bounds_and_nothing_else():
-    found = assumptions(quietly("figure-1b"), top=0.95, second=0.75)
+    found = assumptions(load_instance("figure-1b"), top=0.95, second=0.75)
     assert found.applies
     assert not found.holds
     assert not found.biases_hold
@@ -196,7 +208,7 @@ def test_figure_1b_breaks_its_bias_bounds_and_nothing_else():
 
 
 def test_figure_1a_holds():
-    found = assumptions(quietly("figure-1a"), top=0.95, second=0.75)
+    found = assumptions(load_instance("figure-1a"), top=0.95, second=0.75)
     assert found.holds
     assert found.best_arm_is_clear
     assert found.sentences == ()
@@ -204,7 +216,7 @@ def test_figure_1a_holds():
 
 def test_forever_breaks_assumption_33_for_a_but_not_for_c():
     # arm 0 at the cheap fidelity may be 0.56, the second-best (itself) is 0.5
-    instance = quietly("forever")
+    instance = load_instance("forever")
     found = assumptions(instance)
     assert not found.second_arm_is_good
     assert not found.best_arm_is_clear
@@ -214,7 +226,7 @@ def test_forever_breaks_assumption_33_for_a_but_not_for_c():
 
 
 def test_a_prior_that_leads_to_a_useless_fidelity_is_reported():
-    found = assumptions(quietly("loose-prior"), top=1.0, second=0.5)
+    found = assumptions(load_instance("loose-prior"), top=1.0, second=0.5)
     assert not found.gaps_are_positive
     assert any("true gap is -0.03" in sentence for sentence in found.sentences)
 

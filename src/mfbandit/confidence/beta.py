@@ -63,14 +63,21 @@ def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation
 def first_reach(goal: float, count: float, others: float) -> float:
     """First guess of the way in log-odds: the quadratic at p, corrected by its third derivative.
 
-    Never beyond goal / count + 1 + log(n / others), which is outside the root because
-    n kl(p, q) >= count (log(p / q) - 1).
+    Where that goes far, it is cut at two values outside the root: goal / count + 1 + log(n / others),
+    because n kl(p, q) >= count (log(p / q) - 1); and n(1-q) = (sqrt(others) + sqrt(goal))^2, because
+    x log(x / y) - x + y >= (sqrt(x) - sqrt(y))^2.
     """
     n = count + others
     reach = math.sqrt(2.0 * goal / (count * (others / n)))
     skew = (others - count) / n
     reach *= 1.0 - min(0.5, max(-0.5, skew * reach / 6.0))
-    return min(reach, goal / count + 1.0 + math.log(n / others))
+    if reach > 0.5:
+        reach = min(reach, goal / count + 1.0 + math.log(n / others))
+        most = math.sqrt(others) + math.sqrt(goal)
+        most *= most
+        if most < n:
+            reach = min(reach, math.log(most / (n - most)) + math.log(count / others))
+    return reach
 
 
 @kernel
@@ -91,14 +98,17 @@ def odds_beyond(n: int, count: float, others: float, width: float) -> float:
             if clipped:
                 return 0.0
             reach, clipped = farthest, True
-        odds = base * math.exp(-reach)
+        # In two factors, so that a tiny one does not vanish before it meets a huge base.
+        half = math.exp(-0.5 * reach)
+        odds = base * half * half
         # Both q and 1 - q with all their digits, whichever of them is small.
         y, z = n * (odds / (1.0 + odds)), n / (1.0 + odds)
         excess = divergence(count, y) + divergence(others, z) - goal
         reach -= excess / max(count - y, 1e-300)
         if abs(excess) <= CLOSE:
             break
-    return base * math.exp(-reach) if reach < farthest else 0.0
+    half = math.exp(-0.5 * reach)
+    return base * half * half if reach < farthest else 0.0
 
 
 @kernel

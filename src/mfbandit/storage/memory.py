@@ -58,13 +58,16 @@ class MemoryStorage:
     def __init__(self) -> None:
         self._headers: dict[str, str] = {}
         self._logs: dict[str, MemoryLog] = {}
+        self._lock = threading.Lock()
 
     def create(self, name: str, header: str) -> bool:
         """Add a study with an empty log; False if the name is taken."""
-        if self._headers.setdefault(name, header) is not header or name in self._logs:
-            return False
-        self._logs[name] = MemoryLog()
-        return True
+        with self._lock:
+            if name in self._headers:
+                return False
+            self._logs[name] = MemoryLog()
+            self._headers[name] = header
+            return True
 
     def headers(self) -> dict[str, str]:
         """The header of every study, by name, oldest first."""

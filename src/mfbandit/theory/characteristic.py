@@ -105,12 +105,10 @@ def characteristic_cost(
     total = spending.total
     weights[pairs.best, columns] = spending.best / total
     weights[pairs.rivals[:, None], columns] = spending.rivals / total
-    return CharacteristicCost(upper, weights, max(0.0, 1.0 - lower / upper))
+    return CharacteristicCost(upper, weights, abs(1.0 - lower / upper))
 
 
-def limit(
-    instance: Instance, delta: float, *, fidelities: str | Sequence[int] | None = None
-) -> float:
+def limit(instance: Instance, delta: float, *, fidelities: str | Sequence[int] | None = None) -> float:
     """Least expected cost of any delta-correct algorithm, C* kl(delta, 1 - delta).
 
     For delta of one half and above a guess does, and the limit is 0.
@@ -169,9 +167,7 @@ def _exchange(pairs: Pairs, tolerance: float) -> tuple[float, float, Spending]:
     return lower, upper, chosen or spending
 
 
-def _completed(
-    pairs: Pairs, spending: Spending, levels: FloatArray, evidence: FloatArray
-) -> Spending:
+def _completed(pairs: Pairs, spending: Spending, levels: FloatArray, evidence: FloatArray) -> Spending:
     """Spend a little more, so that the evidence is proven to be 1 for every pair at every level."""
     for _ in range(_TOP_UPS):
         # What easy rivals need is below the solver's tolerance. Topping up them alone is cheaper

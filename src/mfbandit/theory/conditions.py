@@ -54,12 +54,7 @@ class Assumptions:
     @property
     def applies(self) -> bool:
         """Whether the bound can be evaluated as the theorem states it (biases aside)."""
-        return (
-            self.second_arm_is_good
-            and self.gaps_are_positive
-            and self.prior_is_valid
-            and self.L_is_large
-        )
+        return self.second_arm_is_good and self.gaps_are_positive and self.prior_is_valid and self.L_is_large
 
     @property
     def holds(self) -> bool:
@@ -163,9 +158,7 @@ def _without_gap(instance: Instance, reached: NDArray[np.intp]) -> list[str]:
     found = []
     for arm, m in enumerate(reached):
         if m < 0:
-            found.append(
-                f"arm {problem.arms[arm]!r} has no fidelity with a gap above twice its bias"
-            )
+            found.append(f"arm {problem.arms[arm]!r} has no fidelity with a gap above twice its bias")
         elif not true_gaps[arm, m] > 0.0:
             found.append(
                 f"arm {problem.arms[arm]!r} is led to fidelity {problem.fidelities[m].name!r}, "
@@ -180,9 +173,7 @@ def _wrong_prior(instance: Instance, top: float | None, second: float | None) ->
     if top is not None and top < best:
         found.append(f"top is {top}; it must be at least the best mean, {best:.6g}")
     if second is not None and second > _second(instance):
-        found.append(
-            f"second is {second}; it must be at most the second-best mean, {_second(instance):.6g}"
-        )
+        found.append(f"second is {second}; it must be at most the second-best mean, {_second(instance):.6g}")
     return found
 
 

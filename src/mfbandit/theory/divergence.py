@@ -175,15 +175,12 @@ def divergences(instance: Instance) -> Divergences:
     if isinstance(law, BernoulliLaw):
         return _BernoulliCells(units.means)
     if isinstance(law, BetaLaw):
-        rules = [
-            [beta_atoms(float(mean), law.concentration) for mean in row] for row in units.means
-        ]
+        rules = [[beta_atoms(float(mean), law.concentration) for mean in row] for row in units.means]
         return _AtomCells(units.means, rules)
     if isinstance(law, TableLaw):
         reward = instance.problem.reward
         table = [
-            [atoms_of_values(reward.to_unit(np.asarray(cell, float))) for cell in row]
-            for row in law.cells
+            [atoms_of_values(reward.to_unit(np.asarray(cell, float))) for cell in row] for row in law.cells
         ]
         means = np.array([[(cell.above * cell.weights).sum() for cell in row] for row in table])
         return _AtomCells(means, table)

@@ -65,18 +65,14 @@ def hard_pair(
     cheap, dear = (float(cost) for cost in costs)
     if not 0.0 < cheap < dear <= 2.0 * cheap:
         raise InvalidInput(
-            f"the costs are {cheap:g} and {dear:g}; the second must be above the first and at most "
-            "twice it"
+            f"the costs are {cheap:g} and {dear:g}; the second must be above the first and at most twice it"
         )
     gap = (n_arms * cheap / check_budget(budget)) ** (1.0 / 3.0)
     if gap > 0.25:
         raise InvalidInput(
-            f"the budget is {budget:g}; it must be at least 64 K lambda_1 = "
-            f"{64.0 * n_arms * cheap:g}"
+            f"the budget is {budget:g}; it must be at least 64 K lambda_1 = {64.0 * n_arms * cheap:g}"
         )
-    return _instance(n_arms, gap, (cheap, dear), None), _instance(
-        n_arms, gap, (cheap, dear), changed
-    )
+    return _instance(n_arms, gap, (cheap, dear), None), _instance(n_arms, gap, (cheap, dear), changed)
 
 
 def _instance(n_arms: int, gap: float, costs: tuple[float, float], changed: int | None) -> Instance:

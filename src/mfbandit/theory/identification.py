@@ -144,9 +144,7 @@ def hardness(instance: Instance, top: float | None = None, second: float | None 
     exact = gaps(instance) / span
     ancillary = gaps(instance, top, second) / span
     costs = instance.problem.costs
-    return Hardness(
-        _hardness(exact, costs), _hardness(ancillary, costs), _separation(ancillary, costs)
-    )
+    return Hardness(_hardness(exact, costs), _hardness(ancillary, costs), _separation(ancillary, costs))
 
 
 def _hardness(gap: FloatArray, costs: FloatArray) -> float:

@@ -93,9 +93,7 @@ class Pairs:
             up_slope[:, self._columns] / rival_costs,
         )
 
-    def hardest_levels(
-        self, spending: Spending, start: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def hardest_levels(self, spending: Spending, start: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Minimise the evidence of every pair over the level.
 
         Parameters

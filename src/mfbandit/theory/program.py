@@ -105,9 +105,7 @@ def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
     # One variable per (arm, fidelity), in units of about what its arm needs, and rows of modest
     # size: the tolerances of the solver are absolute.
     scale = _scales(pairs)
-    entries = np.concatenate(
-        [cuts.best * scale[0], cuts.rival * scale[1 + cuts.owners, None]], axis=1
-    )
+    entries = np.concatenate([cuts.best * scale[0], cuts.rival * scale[1 + cuts.owners, None]], axis=1)
     size = np.maximum(entries.max(axis=1) / _LARGEST, 1.0)
     column = np.arange(fidelities)
     places = np.concatenate(

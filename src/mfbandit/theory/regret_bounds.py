@@ -267,8 +267,7 @@ def _truest_gaps(instance: Instance) -> FloatArray:
 def _refuse_costs_per_arm(instance: Instance) -> None:
     if instance.problem.costs_per_arm:
         raise InvalidInput(
-            "the costs of this instance differ between arms; regret is defined for costs per "
-            "fidelity only"
+            "the costs of this instance differ between arms; regret is defined for costs per fidelity only"
         )
 
 
@@ -277,8 +276,7 @@ def _check_regret(instance: Instance) -> None:
     best = float(instance.truth[instance.best])
     if best < 0.0:
         raise InvalidInput(
-            f"the best true mean is {best:g}; the regret bounds are for rewards that are not "
-            "negative"
+            f"the best true mean is {best:g}; the regret bounds are for rewards that are not negative"
         )
 
 

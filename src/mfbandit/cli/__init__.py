@@ -1,0 +1,82 @@
+"""The command line: ``mfbandit COMMAND``.
+
+Results go to stdout, everything else to stderr. Bad input is answered by one line and exit code 2, a
+run that ended without an answer has exit code 1, an interrupted one 130.
+
+To add a command, write a function with typer annotations in a module of this package and one line in
+:mod:`mfbandit.cli.commands`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from mfbandit.cli.output import complain, one_line_warnings
+from mfbandit.errors import MfbanditError
+
+__all__ = ["main"]
+
+#: Exit codes beside 0.
+NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands after ``mfbandit``; that of the process by default.
+
+    Returns
+    -------
+    int
+        The exit code.
+
+    Examples
+    --------
+    >>> main(["--version"])  # doctest: +ELLIPSIS
+    mfbandit ...
+    0
+    """
+    import typer
+
+    from mfbandit.cli.app import application
+
+    with one_line_warnings():
+        try:
+            outcome = application()(args=arguments, prog_name="mfbandit", standalone_mode=False)
+            sys.stdout.flush()
+        except MfbanditError as error:
+            complain(str(error))
+            return BAD_INPUT
+        except (KeyboardInterrupt, typer.Abort):
+            outcome = INTERRUPTED
+        except BrokenPipeError:
+            return _reader_gone()
+        except Exception as error:
+            # typer keeps its usage errors private; all of them can format themselves.
+            if not hasattr(error, "format_message"):
+                raise
+            complain(_usage(error))
+            return BAD_INPUT
+    if outcome == INTERRUPTED:
+        complain("interrupted")
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _usage(error: Exception) -> str:
+    """Put a usage error into one line that says where to read on."""
+    message = str(error.format_message())  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command_path", "mfbandit")
+    ending = "" if message.endswith((".", "?")) else "."
+    return f"{message}{ending} Try '{command} --help'."
+
+
+def _reader_gone() -> int:
+    """End quietly when the reader of a pipe has left (``mfbandit instances | head -1``)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

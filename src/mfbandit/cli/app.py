@@ -1,0 +1,48 @@
+"""The typer application, made of the list of commands."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated
+
+import typer
+
+from mfbandit.cli.commands import COMMANDS
+from mfbandit.version import __version__
+
+__all__ = ["application"]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mfbandit {__version__}")
+        raise typer.Exit
+
+
+@functools.cache
+def application() -> typer.Typer:
+    """Build the application once."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback(invoke_without_command=True)
+    def start(
+        context: typer.Context,
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        ] = False,
+    ) -> None:
+        """Find the best of several alternatives at the least cost, from cheap and dear measurements.
+
+        Every command has an example in its own help: [bold]mfbandit simulate --help[/bold].
+        """
+        if context.invoked_subcommand is None:
+            typer.echo(context.get_help())
+
+    for command in COMMANDS:
+        app.command(name=command.name, rich_help_panel=command.panel)(command.function)
+    return app

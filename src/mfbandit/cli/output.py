@@ -1,0 +1,142 @@
+"""What commands print: JSON, tables, sentences, and one-line complaints."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TextIO
+
+__all__ = [
+    "amount",
+    "clean",
+    "complain",
+    "one_line_warnings",
+    "print_json",
+    "print_sentences",
+    "print_table",
+]
+
+
+def clean(value: Any) -> Any:
+    """Make a value fit for strict JSON: NumPy to Python, what is not finite to null.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> clean({"weights": np.array([0.5, np.inf]), "best": np.int64(3)})
+    {'weights': [0.5, None], 'best': 3}
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): clean(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on stdout."""
+    print(json.dumps(clean(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def complain(message: str) -> None:
+    """Say in one line on stderr what is wrong."""
+    print(f"mfbandit: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Show every warning of this package as one line on stderr, each text once."""
+    from mfbandit.errors import ModelWarning
+
+    seen: set[str] = set()
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if str(message) not in seen:
+            seen.add(str(message))
+            complain(f"warning: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ModelWarning)
+        warnings.showwarning = show
+        yield
+
+
+def amount(value: float | None, digits: int = 4) -> str:
+    """Write a number for people: thousands separated, a few digits, words for what is no number.
+
+    Examples
+    --------
+    >>> amount(57657.62), amount(0.1263920), amount(8986407.3), amount(None), amount(math.inf)
+    ('57,658', '0.1264', '8,986,407', '-', 'infinite')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str | None = None,
+    left: Sequence[int] = (0,),
+) -> None:
+    """Print an aligned table: with rules and bold headings on a terminal, plain text elsewhere.
+
+    Parameters
+    ----------
+    headings, rows
+        Texts; a row has one per heading.
+    title
+        Printed above.
+    left
+        Columns that are aligned to the left; the others are numbers.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    terminal = sys.stdout.isatty()
+    table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False, padding=(0, 1, 0, 0) if terminal else (0, 2, 0, 0))
+    for place, heading in enumerate(headings):
+        justify: Any = "left" if place in left else "right"
+        table.add_column(Text(heading), justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    if title:
+        print(title)
+    if terminal:
+        Console().print(table)
+        return
+    # Off a terminal nothing may be folded or padded: the text is for another program, or a file.
+    buffer = io.StringIO()
+    Console(file=buffer, width=100_000).print(table)
+    print("\n".join(line.rstrip() for line in buffer.getvalue().splitlines()))
+
+
+def print_sentences(title: str, sentences: Sequence[str]) -> None:
+    """Print a heading and one sentence per line."""
+    print(title)
+    for sentence in sentences:
+        print(f"  - {sentence}")

@@ -1,0 +1,114 @@
+"""The round being played: which of its pulls are handed out, told, or wait for their turn to count."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+__all__ = ["Round", "Row"]
+
+
+class Row(NamedTuple):
+    """Some pulls of one arm at one fidelity."""
+
+    arm: int
+    """Index in the user's problem."""
+    fidelity: int
+    """Index in the user's problem."""
+    count: int
+    start: int
+    """How many pulls of this arm at this fidelity came before."""
+
+
+class Round:
+    """The pulls of one round, numbered by their place in it."""
+
+    __slots__ = (
+        "_returned",
+        "cut",
+        "ends",
+        "first",
+        "folded",
+        "fresh",
+        "leases",
+        "row",
+        "rows",
+        "size",
+        "soonest",
+        "waiting",
+    )
+
+    def __init__(self, first: int, rows: Sequence[Row], cut: bool) -> None:
+        self.first = first
+        self.rows = rows
+        self.cut = cut
+        self.ends: list[int] = []
+        size = 0
+        for row in rows:
+            size += row.count
+            self.ends.append(size)
+        self.size = size
+        #: Places before this one have counted.
+        self.folded = 0
+        #: The row that `folded` lies in.
+        self.row = 0
+        #: Rewards that came before their turn, in unit scale; None for a pull that was called off.
+        self.waiting: dict[int, float | None] = {}
+        #: Places from this one on were never handed out.
+        self.fresh = 0
+        #: Until when the places that are out are leased.
+        self.leases: dict[int, float] = {}
+        #: No lease ends before this time.
+        self.soonest = float("inf")
+        self._returned: list[int] = []
+
+    def row_of(self, place: int) -> Row:
+        """The row that a place lies in."""
+        return self.rows[bisect_right(self.ends, place)]
+
+    def told(self, place: int) -> bool:
+        """Whether a place has its result, or needs none any more."""
+        return place < self.folded or place in self.waiting
+
+    def lease(self, place: int, until: float) -> None:
+        """Note that a place is handed out, or still worked on, until a time; 0 takes it back."""
+        if self.told(place):
+            return
+        if place >= self.fresh:
+            for skipped in range(self.fresh, place):
+                heappush(self._returned, skipped)
+            self.fresh = place + 1
+        if until <= 0.0:
+            self.give_back(place)
+            return
+        self.leases[place] = until
+        if until < self.soonest:
+            self.soonest = until
+
+    def give_back(self, place: int) -> None:
+        """Make a place free to be handed out again."""
+        if self.leases.pop(place, None) is not None:
+            heappush(self._returned, place)
+
+    def expire(self, now: float) -> None:
+        """Take back the places whose lease is over."""
+        if now < self.soonest:
+            return
+        for place in [place for place, until in self.leases.items() if until <= now]:
+            self.give_back(place)
+        self.soonest = min(self.leases.values(), default=float("inf"))
+
+    def next_place(self) -> int:
+        """The next place to hand out, or -1; it must be leased or the same one comes again."""
+        returned = self._returned
+        while returned:
+            place = returned[0]
+            if place in self.leases or self.told(place):
+                heappop(returned)
+                continue
+            return place
+        while self.fresh < self.size and self.told(self.fresh):
+            self.fresh += 1
+        return self.fresh if self.fresh < self.size else -1

@@ -1,0 +1,139 @@
+"""What a study was made with; stored with it and never changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mfbandit.algorithms import Policy
+from mfbandit.algorithms import policy as read_policy
+from mfbandit.core import Goal
+from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
+from mfbandit.problem import Problem
+
+__all__ = ["Settings"]
+
+#: Version of what headers and records mean; a newer one is refused.
+FORMAT = 1
+ON_FAILURE = ("stop", "retire")
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
+        raise InvalidInput(f"{name} must be a number > 0, got {value!r}")
+    return float(value)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value < 2**63:
+        raise InvalidInput(f"{name} must be a whole number >= {least}, got {value!r}")
+    return int(value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The problem and everything that decides how a study goes."""
+
+    problem: Problem
+    policy: Policy
+    delta: float = 0.05
+    epsilon: float = 0.0
+    budget: float | None = None
+    max_cost: float | None = None
+    seed: int = 0
+    retries: int = 2
+    on_failure: str = "stop"
+    lease_seconds: float = 3600.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, Problem):
+            raise InvalidInput(f"problem must be a Problem, got {self.problem!r}")
+        put = object.__setattr__
+        put(self, "policy", read_policy(self.policy))
+        put(self, "delta", _number("delta", self.delta))
+        put(self, "budget", None if self.budget is None else _number("budget", self.budget))
+        put(self, "max_cost", None if self.max_cost is None else _number("max_cost", self.max_cost))
+        put(self, "seed", _whole("seed", self.seed, 0))
+        put(self, "retries", _whole("retries", self.retries, 0))
+        put(self, "lease_seconds", _number("lease_seconds", self.lease_seconds))
+        if self.on_failure not in ON_FAILURE:
+            raise InvalidInput(f"on_failure must be one of {', '.join(ON_FAILURE)}, got {self.on_failure!r}")
+        self.policy.check(self.problem, self.goal)
+
+    @property
+    def goal(self) -> Goal:
+        """What the policy is to reach."""
+        return Goal(self.delta, self.epsilon, math.inf if self.budget is None else self.budget)
+
+    @property
+    def limit(self) -> float:
+        """What may be spent in all."""
+        limits = [limit for limit in (self.budget, self.max_cost) if limit is not None]
+        return min(limits, default=math.inf)
+
+    @property
+    def spends(self) -> bool:
+        """Whether the study is there to spend a budget well, not to identify the best arm."""
+        return self.policy.objective == "regret"
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as a plain JSON object."""
+        plain = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("problem", "policy")
+        }
+        # Every option is written down, so that a later version with other defaults reads the same policy.
+        options = {
+            field.name: getattr(self.policy, field.name)
+            for field in dataclasses.fields(self.policy)
+            if field.name not in self.policy.preset
+        }
+        policy = {"name": self.policy.name, **options}
+        return {"problem": self.problem.to_json(), "policy": policy, **plain}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Settings:
+        """Read back what `to_json` wrote."""
+        rest = {key: value for key, value in data.items() if key not in ("problem", "policy")}
+        return cls(problem=Problem.from_json(data["problem"]), policy=read_policy(data["policy"]), **rest)
+
+    def check_same(self, other: Settings, name: str) -> None:
+        """Refuse settings that differ from those a stored study was made with."""
+        for field in dataclasses.fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if mine == theirs:
+                continue
+            if field.name == "problem":
+                raise StudyError(f"study {name!r} exists with another problem: {mine!r}, not {theirs!r}")
+            if field.name == "policy":
+                mine, theirs = mine.label, theirs.label
+            raise StudyError(f"study {name!r} exists with {field.name}={mine!r}, not {theirs!r}")
+
+
+def write_header(settings: Settings, identity: str) -> str:
+    """The header of a study, as stored."""
+    return json.dumps({"format": FORMAT, "identity": identity, "settings": settings.to_json()})
+
+
+def read_header(text: str, name: str) -> tuple[Settings, str]:
+    """Read a stored header: the settings of a study and its identity."""
+    try:
+        header = json.loads(text)
+        version = header["format"]
+    except (ValueError, KeyError, TypeError):
+        raise StorageError(f"the header of study {name!r} is damaged: {text[:60]!r}") from None
+    if not isinstance(version, int) or version > FORMAT:
+        raise StorageError(
+            f"study {name!r} has format {version!r}, which is newer than this mfbandit reads ({FORMAT}): "
+            "install a newer mfbandit"
+        )
+    try:
+        return Settings.from_json(header["settings"]), str(header["identity"])
+    except (MfbanditError, KeyError, TypeError) as error:
+        raise StorageError(f"the header of study {name!r} cannot be read: {error}") from error

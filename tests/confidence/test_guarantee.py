@@ -1,0 +1,118 @@
+"""The guarantee itself: how often a path of 10,000 rewards ever refutes its own mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import binomtest
+
+import mfbandit as mf
+from mfbandit.confidence import BOUNDS, process_kernels
+from mfbandit.core import Arrays, arrays
+from mfbandit.kernel import bind, compiled, kernel, slot
+from mfbandit.simulate import simulate
+
+Floats = npt.NDArray[np.float64]
+
+BOUNDED = arrays(mf.Problem(2, [("only", 1.0, 0.0)], reward="bounded"))
+GAUSSIAN = arrays(mf.Problem(2, [("only", 1.0, 0.0)], reward=mf.Gaussian(sigma=0.3)))
+STEPS, PATHS = 10_000, 200
+
+#: Laws on [0, 1]: their mean, and a draw of paths.
+LAWS: dict[str, tuple[float, Callable[[np.random.Generator], Floats]]] = {
+    "rare coin": (0.001, lambda rng: (rng.random((PATHS, STEPS)) < 0.001).astype(float)),
+    "fair coin": (0.5, lambda rng: (rng.random((PATHS, STEPS)) < 0.5).astype(float)),
+    "beta": (0.8, lambda rng: rng.beta(40.0, 10.0, (PATHS, STEPS))),
+    "two points": (0.28, lambda rng: np.where(rng.random((PATHS, STEPS)) < 0.1, 1.0, 0.2)),
+    "constant": (0.3, lambda rng: np.full((2, STEPS), 0.3)),
+}
+
+
+@slot
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+
+
+@slot
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+
+
+@kernel
+def highest_evidence(problem: Any, paths: Any, mean: float, out: Any) -> None:
+    """The highest log e-values along each path against "<= mean" and ">= mean", both true."""
+    for i in range(paths.shape[0]):
+        total, squared, deviation = 0.0, 0.0, 0.0
+        out[i, 0], out[i, 1] = 0.0, 0.0
+        for n in range(1, paths.shape[1] + 1):
+            x = paths[i, n - 1]
+            surprise = x - (0.5 + total) / n
+            total += x
+            squared += x * x
+            deviation += surprise * surprise
+            out[i, 0] = max(out[i, 0], log_e_above(problem, n, total, squared, deviation, mean))
+            out[i, 1] = max(out[i, 1], log_e_below(problem, n, total, squared, deviation, mean))
+
+
+def check_crossings(highest: Floats) -> None:
+    """Each one-sided process crosses 1/alpha in at most a share alpha of the paths."""
+    for alpha in (0.05, 0.2):
+        for column in range(highest.shape[1]):
+            crossed = int((highest[:, column] >= np.log(1.0 / alpha)).sum())
+            assert binomtest(crossed, len(highest), alpha, alternative="greater").pvalue > 0.01
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, Floats]:
+    return {law: draw(np.random.default_rng(11)) for law, (_, draw) in LAWS.items()}
+
+
+@pytest.mark.parametrize("name", ["hoeffding", "kl", "bernstein", "mixed"])
+def test_true_means_are_rarely_refuted(name: str, drawn: dict[str, Floats]) -> None:
+    run = compiled(bind(highest_evidence, **process_kernels(name)), store=False)
+    for law, (mean, _) in LAWS.items():
+        highest = np.empty((len(drawn[law]), 2))
+        run(BOUNDED, drawn[law], mean, highest)
+        if law == "constant":
+            assert (highest == 0.0).all()
+        else:
+            check_crossings(highest)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "hoeffding"])
+def test_true_gaussian_means_are_rarely_refuted(name: str) -> None:
+    paths = np.random.default_rng(12).normal(-2.0, 0.3, (PATHS, STEPS))
+    highest = np.empty((PATHS, 2))
+    compiled(bind(highest_evidence, **process_kernels(name)), store=False)(GAUSSIAN, paths, -2.0, highest)
+    check_crossings(highest)
+    # The test is not empty: an e-process that pays too little would be near this rate.
+    assert 0.0 < (highest >= np.log(5.0)).mean()
+
+
+def test_false_means_are_refuted(drawn: dict[str, Floats]) -> None:
+    for name in ("hoeffding", "kl", "bernstein", "mixed"):
+        for sample in drawn["beta"][:3]:
+            stream = (STEPS, float(sample.sum()), 0.0, float(((sample - 0.8) ** 2).sum()))
+            assert BOUNDS[name].log_e_above(BOUNDED, *stream, 0.75) > np.log(1e6)
+            assert BOUNDS[name].log_e_below(BOUNDED, *stream, 0.85) > np.log(1e6)
+
+
+def test_lucb_with_the_mixed_bound_is_cheap_and_right() -> None:
+    instance = mf.load_instance("figure-1a")
+    runs = simulate(instance, "lucb-top:bound=mixed", delta=0.2, trials=200, seed=5)
+    wrong = int((runs.best != instance.best).sum())
+    assert runs.stopped.all()
+    assert binomtest(wrong, 200, 0.2, alternative="greater").pvalue > 0.01
+    # With the paper's radius it costs 50,000.
+    assert runs.cost.mean() < 3_000.0
+
+
+@pytest.mark.parametrize("bound", ["hoeffding", "kl", "bernstein"])
+def test_lucb_with_the_other_bounds_is_cheap(bound: str) -> None:
+    runs = simulate(
+        mf.load_instance("figure-1a"), f"lucb-top:bound={bound}", delta=0.2, trials=1, device="python"
+    )
+    assert runs.stopped.all()
+    assert runs.cost.mean() < 8_000.0
