@@ -34,6 +34,7 @@ __all__ = [
     "arrays",
     "new_state",
     "observe",
+    "observe_sums",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -119,6 +120,8 @@ class Algorithm:
     """How many numbers of `State.memory` it uses."""
     notes: int = OWN
     """How many places of `State.clock` it uses."""
+    sums_only: bool = False
+    """Whether counts and sums are all the statistics it reads."""
 
 
 def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
@@ -168,6 +171,13 @@ def new_state(problem: Arrays, memory: int = 0, clock: int = OWN) -> State:
         spent=np.zeros(1),
         memory=np.zeros(memory),
     )
+
+
+@kernel
+def observe_sums(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Enter one reward into the counts and sums alone, for algorithms that need no more in simulations."""
+    state.pulls[arm, fidelity] += 1
+    state.sums[arm, fidelity] += reward
 
 
 @kernel

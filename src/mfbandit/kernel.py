@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 
 from mfbandit.errors import MissingExtra
 
-__all__ = ["bind", "compiled", "digest", "kernel", "slot", "wrap64"]
+__all__ = ["bind", "compiled", "cuda_module", "digest", "kernel", "on_device", "slot", "wrap64"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -212,14 +212,14 @@ def _numba() -> Any:
     return numba
 
 
+def _identity(x: int) -> int:
+    """What `wrap64` is where integers have 64 bits."""
+    return x
+
+
 @functools.cache
 def _compiled_wrap64() -> Any:
-    numba = _numba()
-
-    def wrap64(x):  # type: ignore[no-untyped-def]
-        return x
-
-    return numba.njit(inline="always")(wrap64)
+    return _numba().njit(inline="always")(_identity)
 
 
 _cpu: dict[tuple[str, str, bool], Any] = {}
@@ -262,3 +262,34 @@ def compiled(function: F, *, store: bool = True) -> F:
 
     built: F = build(function, True)
     return built
+
+
+def cuda_module() -> Any:
+    """The CUDA target of numba, from the ``cuda`` extra."""
+    try:
+        import numba_cuda  # noqa: F401  (replaces the deprecated target inside numba)
+        from numba import cuda
+    except ImportError as error:
+        raise MissingExtra("GPU runs need numba-cuda: pip install 'mfbandit[cuda]'") from error
+    return cuda
+
+
+_device: dict[tuple[str, str], Any] = {}
+
+
+def on_device(function: Callable[..., Any]) -> Any:
+    """Compile a kernel, and all that it calls, as functions that GPU code can call."""
+    cuda = cuda_module()
+
+    def build(part: Any) -> Any:
+        name = f"{part.__name__}_{digest(part)}"
+        key = (part.__module__, name)
+        if key not in _device:
+            if part.__code__ is wrap64.__code__:
+                clone = _clone(_identity, {}, "wrap64")
+            else:
+                clone = _clone(part, {used: build(inner) for used, inner in _parts(part).items()}, name)
+            _device[key] = cuda.jit(device=True, forceinline=True)(clone)
+        return _device[key]
+
+    return build(function)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford, observe
+from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford
 from mfbandit.kernel import kernel, slot
 from mfbandit.rewards import Law, trial_key
 
@@ -50,6 +50,11 @@ def recommend(problem: Arrays, params: Any, state: State) -> int:
 @slot
 def draw(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
     """The n-th reward of a stream."""
+
+
+@slot
+def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Enter one reward into the statistics that the algorithm reads."""
 
 
 @kernel
@@ -138,14 +143,21 @@ def play(
 @kernel
 def reset(state: State) -> None:
     """Empty a state for the next trial."""
-    state.pulls[:] = 0
-    state.sums[:] = 0.0
-    state.squares[:] = 0.0
-    state.deviations[:] = 0.0
-    state.notes[:] = 0
-    state.clock[:] = 0
-    state.spent[:] = 0.0
-    state.memory[:] = 0.0
+    arms, fidelities = state.pulls.shape
+    for k in range(arms):
+        state.notes[k] = 0
+        for m in range(fidelities):
+            state.pulls[k, m] = 0
+            state.sums[k, m] = 0.0
+    for k in range(state.squares.shape[0]):
+        for m in range(state.squares.shape[1]):
+            state.squares[k, m] = 0.0
+            state.deviations[k, m] = 0.0
+    for i in range(state.clock.shape[0]):
+        state.clock[i] = 0
+    for i in range(state.memory.shape[0]):
+        state.memory[i] = 0.0
+    state.spent[0] = 0.0
 
 
 @kernel

@@ -14,8 +14,9 @@ Examples
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,8 +47,10 @@ _LOOKS = {
     "mf-commit": ("#CC79A7", "v"),
 }
 _SPARE = [("#56B4E9", "P"), ("#E69F00", "X"), ("#009E73", "^"), ("#CC79A7", "v"), ("#0072B2", "<")]
+_COLOURS = list(dict.fromkeys(colour for colour, _ in [*_LOOKS.values(), *_SPARE]))
+_MARKERS = list(dict.fromkeys(marker for _, marker in [*_LOOKS.values(), *_SPARE]))
 _MEASURES = {
-    "regret": "regret (paper): Λ/λ₁·μ₁ less what was earned",
+    "regret": "regret as in the paper",
     "cost_regret": "regret by cost (Kandasamy et al.)",
 }
 
@@ -138,15 +141,15 @@ def regret_against_budget(
     budgets = [float(one.budget or 0.0) for one in runs]
     for axes, measure in zip(panels, measures, strict=True):
         curves = _curves(runs, budgets, [getattr(one, measure) for one in runs])
-        _logarithmic(axes, "budget Λ", _MEASURES[measure])
+        _logarithmic(axes, "budget Λ", "mean regret")
+        _title(axes, f"{title}: {_MEASURES[measure]}" if title else _MEASURES[measure])
         _draw_growth(axes, curves, bounds if measure == "regret" else ())
-    _title(panels[0], title)
     return figure
 
 
 def growth_against_budget(
     budgets: Sequence[float],
-    growth: dict[str, Sequence[float]],
+    growth: Mapping[str, Sequence[float]],
     *,
     bounds: Sequence[Bound] = (),
     ylabel: str = "regret",
@@ -158,7 +161,7 @@ def growth_against_budget(
     ----------
     budgets : sequence of float
         The budgets.
-    growth : dict of label to sequence of float
+    growth : mapping of label to sequence of float
         One value per budget.
     bounds : sequence of Bound
         Lines of theory.
@@ -177,8 +180,8 @@ def growth_against_budget(
         for label, values in growth.items()
     ]
     _logarithmic(axes, "budget Λ", ylabel)
-    _draw_growth(axes, curves, bounds)
     _title(axes, title)
+    _draw_growth(axes, curves, bounds)
     return figure
 
 
@@ -228,6 +231,7 @@ def _curves(
         raise InvalidInput("there are no runs to draw")
     labels = list(dict.fromkeys(one.policy.label for one in runs))
     looks = _assign_looks(labels)
+    names = _short(labels)
     curves = []
     for label in labels:
         points = sorted(
@@ -236,20 +240,36 @@ def _curves(
             if one.policy.label == label
         )
         x, mean, deviation = (np.array(part) for part in zip(*points, strict=True))
-        curves.append(_Curve(label, *looks[label], x, mean, deviation))
+        curves.append(_Curve(names[label], *looks[label], x, mean, deviation))
     return curves
+
+
+def _short(labels: Sequence[str]) -> dict[str, str]:
+    """Leave out the options of a policy that is the only one of its name.
+
+    Examples
+    --------
+    >>> _short(["lucb-a:top=0.9,second=0.8", "lucb-c", "lucb-c:batch=2"])
+    {'lucb-a:top=0.9,second=0.8': 'lucb-a', 'lucb-c': 'lucb-c', 'lucb-c:batch=2': 'lucb-c, batch=2'}
+    """
+    names = [label.partition(":")[0] for label in labels]
+    return {
+        label: name if names.count(name) == 1 else label.replace(":", ", ", 1)
+        for label, name in zip(labels, names, strict=True)
+    }
 
 
 def _assign_looks(labels: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Give each policy its look; a second one of the same name takes a spare look."""
-    spare = iter(_SPARE * (1 + len(labels) // len(_SPARE)))
-    taken: set[tuple[str, str]] = set()
-    looks = {}
+    spare = itertools.chain(_SPARE, itertools.cycle(itertools.product(_COLOURS, _MARKERS)))
+    looks: dict[str, tuple[str, str]] = {}
     for label in labels:
         look = _LOOKS.get(label.partition(":")[0])
-        while look is None or look in taken:
+        if look is None or look in looks.values():
             look = next(spare)
-        taken.add(look)
+            # There are only so many looks; beyond them some come twice.
+            while look in looks.values() and len(looks) < len(_COLOURS) * len(_MARKERS):
+                look = next(spare)
         looks[label] = look
     return looks
 
@@ -261,13 +281,13 @@ def _unit(largest: float) -> tuple[float, str]:
     return (1e3, ", thousands") if largest >= 1e4 else (1.0, "")
 
 
-def _line(axes: Axes, x: Any, y: Any, curve: _Curve) -> None:
+def _line(axes: Axes, x: Any, y: Any, curve: _Curve, size: float = 5.5) -> None:
     axes.plot(
         x,
         y,
         color=curve.colour,
         marker=curve.marker,
-        markersize=5.5,
+        markersize=size,
         linewidth=1.3,
         markeredgecolor="white",
         markeredgewidth=0.6,
@@ -289,10 +309,23 @@ def _draw_growth(axes: Axes, curves: Sequence[_Curve], bounds: Sequence[Bound]) 
     for bound in bounds:
         axes.plot(bound.x, bound.y, color=_PALE, linestyle=(0, (5, 3)), linewidth=1.2, zorder=2)
         ends.append((bound.label, _PALE, float(bound.x[-1]), float(bound.y[-1])))
-    for curve in curves:
-        _line(axes, curve.x, curve.mean, curve)
+    for place, curve in enumerate(curves):
+        # Curves may coincide: what lies below has the larger markers.
+        _line(axes, curve.x, curve.mean, curve, size=max(4.2, 9.0 - 1.6 * place))
         ends.append((curve.label, curve.colour, float(curve.x[-1]), float(curve.mean[-1])))
+    _plain_ticks(axes)
     _label_ends(axes, ends)
+
+
+def _plain_ticks(axes: Axes) -> None:
+    """Label 1, 2 and 5 as plain numbers where the axis spans less than two decades."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    low, high = axes.get_ylim()
+    if high / low < 100.0:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.minorticks_off()
 
 
 def _title(axes: Axes, title: str) -> None:
@@ -302,9 +335,10 @@ def _title(axes: Axes, title: str) -> None:
 
 def _label_ends(axes: Axes, ends: Sequence[tuple[str, str, float, float]]) -> None:
     """Write each label beside the end of its curve, moved apart where two would overlap."""
-    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
+    figure: Any = axes.figure
+    figure.draw_without_rendering()
     height = axes.get_window_extent().height
-    need = 13.0 / height * axes.figure.dpi / 72.0
+    need = 13.0 / height * figure.dpi / 72.0
     to_share = axes.transData + axes.transAxes.inverted()
     heights = [float(to_share.transform((x, y))[1]) for _, _, x, y in ends]
     for (label, colour, x, y), place in zip(ends, _spread(heights, need), strict=True):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mfbandit.algorithms import Policy
 from mfbandit.algorithms import policy as read_policy
-from mfbandit.core import Algorithm, Arrays, Goal, arrays
+from mfbandit.core import Algorithm, Arrays, Goal, arrays, observe, observe_sums
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
 from mfbandit.kernel import bind, compiled
@@ -26,7 +26,7 @@ from mfbandit.runs import Runs
 
 __all__ = ["simulate"]
 
-DEVICES = ("cpu", "python")
+DEVICES = ("cpu", "cuda", "python")
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,9 @@ def simulate(
         Where a run ends without an answer.
     threads : int, optional
         CPU threads; all cores by default.
-    device : {"cpu", "python"}
-        "python" runs the same text uncompiled, to be stepped through by a debugger.
+    device : {"cpu", "cuda", "python"}
+        "cuda" runs one trial per thread of an NVIDIA GPU (needs the ``cuda`` extra); "python" runs the
+        same text uncompiled, to be stepped through by a debugger.
     marks : sequence of float
         Costs at which each run is noted: see `Runs.marks`.
     trace : int
@@ -175,6 +176,7 @@ def simulate(
         plan=ready.algorithm.plan,
         recommend=ready.algorithm.recommend,
         draw=draw_of(instance),
+        observe=observe_sums if ready.algorithm.sums_only else observe,
     )
 
     def piece(run: Callable[..., Any], first: int, last: int) -> int:
@@ -199,14 +201,26 @@ def simulate(
         return last - first
 
     started = time.perf_counter()
-    with (
-        Progress(f"{chosen.name} on {instance.name or 'instance'}", trials)
-        if progress
-        else no_progress() as bar
-    ):
+    title = f"{chosen.name} on {instance.name or 'instance'}"
+    with Progress(title, trials) if progress else no_progress() as bar:
         if device == "python":
             for trial in range(trials):
                 bar.advance(piece(many, trial, trial + 1), int(pulls[trial].sum()))
+        elif device == "cuda":
+            from mfbandit import gpu
+
+            gpu.launch(
+                instance,
+                ready.algorithm,
+                ready.problem,
+                law,
+                ready.limits,
+                ready.sizes,
+                seed,
+                (cost, best, stopped, pulls, mark_pulls, mark_best, traces),
+                marked,
+                bar.advance,
+            )
         else:
             _on_threads(compiled(many), piece, trials, threads, bar, pulls)
     seconds = time.perf_counter() - started

@@ -67,9 +67,7 @@ def test_e_values_agree_with_scipy(name: str) -> None:
         q = float(np.clip(total / n + rng.normal(0.0, 1.0 / math.sqrt(n)), 1e-6, 1.0 - 1e-6))
         for side, log_e in ((1, module.log_e_above), (-1, module.log_e_below)):
             expected = expected_log_e(name, n, total, deviation, side, q)
-            assert log_e(PROBLEM, n, total, 0.0, deviation, q) == pytest.approx(
-                expected, rel=1e-8, abs=1e-7
-            )
+            assert log_e(PROBLEM, n, total, 0.0, deviation, q) == pytest.approx(expected, rel=1e-8, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -79,10 +77,9 @@ def test_bounds_agree_with_brute_force_inversion(name: str) -> None:
         width = (0.7, 4.6, 23.0, 690.0)[index % 4]
         p = total / n
 
-        def excess(
-            q: float, side: int, stream: tuple[Any, ...] = (n, total, deviation, width)
-        ) -> float:
-            return expected_log_e(name, stream[0], stream[1], stream[2], side, q) - stream[3]
+        def excess(q: float, side: int, stream: tuple[Any, ...] = (n, total, deviation, width)) -> float:
+            pulls, rewards, spread, goal = stream
+            return expected_log_e(name, pulls, rewards, spread, side, q) - float(goal)
 
         low, high = (-1e4, 1e4) if name == "gaussian" else (1e-300, 1.0 - 1e-16)
         lower = brentq(excess, low, p, args=(1,), xtol=1e-15) if excess(low, 1) > 0 else max(0.0, low)
@@ -112,7 +109,7 @@ def test_bounds_are_safe_hold_the_mean_and_widen_with_confidence(
     assert module.below(PROBLEM, width + more, n, total, 0.0, deviation) <= low
     assert module.above(PROBLEM, width + more, n, total, 0.0, deviation) >= high
     if name != "gaussian":
-        assert 0.0 <= low
+        assert low >= 0.0
         assert high <= 1.0
     # A bound is refuted at the level asked for: it is never tighter than the exact one.
     if low > 0.0 or name == "gaussian":
@@ -124,9 +121,7 @@ def test_bounds_are_safe_hold_the_mean_and_widen_with_confidence(
 @pytest.mark.parametrize("name", PROCESSES)
 @given(stream=streams, q=st.one_of(st.sampled_from([0.0, 1.0, -0.3, 1.7, 5e-324]), st.floats(-1.0, 2.0)))
 @settings(max_examples=150, deadline=None)
-def test_e_values_are_numbers_and_monotone(
-    name: str, stream: tuple[int, float, float], q: float
-) -> None:
+def test_e_values_are_numbers_and_monotone(name: str, stream: tuple[int, float, float], q: float) -> None:
     module, (n, total, deviation) = BOUNDS[name], stream
     above = [module.log_e_above(PROBLEM, n, total, 0.0, deviation, x) for x in (q, q + 0.01)]
     below = [module.log_e_below(PROBLEM, n, total, 0.0, deviation, x) for x in (q, q + 0.01)]
@@ -175,8 +170,7 @@ def test_mixed_is_at_most_log_2_worse_than_either_part() -> None:
 def test_low_variance_pays() -> None:
     n, total = 400, 320.0
     wide, narrow = (
-        BOUNDS[name].above(PROBLEM, 5.0, n, total, 0.0, n * 0.02**2 + 0.2) - 0.8
-        for name in ("kl", "mixed")
+        BOUNDS[name].above(PROBLEM, 5.0, n, total, 0.0, n * 0.02**2 + 0.2) - 0.8 for name in ("kl", "mixed")
     )
     assert narrow < wide / 3.0
 
@@ -218,9 +212,7 @@ def test_one_step_never_raises_the_expected_evidence() -> None:
         for x, chance in zip(points.tolist(), chances.tolist(), strict=True):
             grown = total + x
             after["kl"] += chance * math.exp(beta.beta_log_e(n + 1, grown, n + 1 - grown, q))
-            log_e, _ = bernstein.bernstein_log_e(
-                deviation + (x - forecast) ** 2, grown - (n + 1) * q
-            )
+            log_e, _ = bernstein.bernstein_log_e(deviation + (x - forecast) ** 2, grown - (n + 1) * q)
             after["bernstein"] += chance * math.exp(log_e)
         before = beta.beta_log_e(n, total, n - total, q) if n else 0.0
         assert after["kl"] <= math.exp(before) * (1.0 + 1e-9)
@@ -239,11 +231,15 @@ def test_beta_mixture_is_exactly_fair_for_coins() -> None:
 
 
 @slot
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+def log_e_above(
+    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
+) -> float: ...
 
 
 @slot
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+def log_e_below(
+    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
+) -> float: ...
 
 
 @slot

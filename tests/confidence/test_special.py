@@ -74,12 +74,12 @@ def test_log_beta_keeps_its_digits_where_log_gammas_cancel() -> None:
 
 @pytest.mark.parametrize(
     ("successes", "failures"),
-    [(0.0, 1.0), (1.0, 0.0), (0.3, 0.7), (9.99, 10.01), (37.25, 1e3), (0.0, 1e9), (1.0, 1e9 - 1)]
-    + [(5e8, 5e8), (1e9 - 12345.5, 12345.5), (3e8 + 0.125, 7e8 - 0.125)],
+    [
+        *[(0.0, 1.0), (1.0, 0.0), (0.3, 0.7), (9.99, 10.01), (37.25, 1e3), (0.0, 1e9), (1.0, 1e9 - 1)],
+        *[(5e8, 5e8), (1e9 - 12345.5, 12345.5), (3e8 + 0.125, 7e8 - 0.125)],
+    ],
 )
-def test_price_of_the_beta_mixture_is_exact_up_to_a_billion_pulls(
-    successes: float, failures: float
-) -> None:
+def test_price_of_the_beta_mixture_is_exact_up_to_a_billion_pulls(successes: float, failures: float) -> None:
     assert beta_price(successes, failures) == pytest.approx(
         precise_price(successes, failures), rel=1e-13, abs=1e-13
     )

@@ -246,7 +246,7 @@ def test_bad_toml_is_refused_with_file_and_line(tmp_path: Path, text: str, line:
     ("target", "sentence"),
     [
         ("absent.toml", "there is no instance file"),
-        (".", "cannot be read"),
+        (".", "is no data set: it has no 'meta.json'"),
         ("binary.toml", "is not UTF-8 text"),
     ],
 )

@@ -203,6 +203,8 @@ def test_ties_single_arms_and_useless_fidelities():
     alone = bernoulli([[0.5, 0.5]], [0.1, 0], [1, 2])
     assert characteristic_cost(alone).cost == 0.0
     assert limit(alone, 0.05) == 0.0
+    rounding = bernoulli([[0.3], [0.1 + 0.2]], [0.0], [1.0])
+    assert characteristic_cost(rounding).cost == math.inf
     near = bernoulli([[0.5, 0.5], [0.6, 0.6]], [0.1, 0], [1, 2])
     assert characteristic_cost(near, fidelities=[0]).cost == math.inf
     assert math.isfinite(characteristic_cost(near).cost)
@@ -224,6 +226,7 @@ def test_limit():
     assert limit(instance, 0.01) == pytest.approx(26.649 * information, rel=1e-4)
     assert limit(instance, 0.01, fidelities="top") == pytest.approx(90 * information, rel=1e-4)
     assert limit(instance, 0.6) == 0.0
+    assert limit(instance, 1e-300) == pytest.approx(26.649 * 300 * math.log(10), rel=1e-4)
     with pytest.raises(InvalidInput, match="delta is 0"):
         limit(instance, 0)
 

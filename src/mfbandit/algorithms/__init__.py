@@ -14,12 +14,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mfbandit.algorithms.elimination import Elimination
+from mfbandit.algorithms.hyperband import Hyperband
+from mfbandit.algorithms.iise import IISE
 from mfbandit.algorithms.lucb import LUCB
+from mfbandit.algorithms.mf_grad import MFGrad
 from mfbandit.algorithms.mf_ucb import MFUCB
 from mfbandit.algorithms.policy import Policy
+from mfbandit.algorithms.successive_halving import SuccessiveHalving
 from mfbandit.errors import PolicyError
 
-__all__ = ["LUCB", "MFUCB", "REGISTRY", "Elimination", "Entry", "Policy", "policy"]
+__all__ = [
+    "IISE",
+    "LUCB",
+    "MFUCB",
+    "REGISTRY",
+    "Elimination",
+    "Entry",
+    "Hyperband",
+    "MFGrad",
+    "Policy",
+    "SuccessiveHalving",
+    "policy",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +65,19 @@ REGISTRY: dict[str, Entry] = {
         LUCB, {"explore": "c"}, "LUCB with Explore-C: from cheap to dear as biases bite (paper)", "lucb-c"
     ),
     "lucb-top": Entry(LUCB, {"explore": "top"}, "LUCB on the truest fidelity only", "lucb-top"),
+    "mf-grad": Entry(
+        MFGrad, {}, "MF-GRAD of Poiani et al. 2024; its practical threshold is unproven", "mf-grad"
+    ),
+    "iise": Entry(IISE, {}, "IISE of Poiani et al. 2022: elimination from cheap to dear", "iise"),
+    "successive-halving": Entry(
+        SuccessiveHalving,
+        {},
+        "Successive halving, fidelities as rungs; no guarantee (Jamieson and Talwalkar 2016)",
+        "successive-halving:repeats=2",
+    ),
+    "hyperband": Entry(
+        Hyperband, {}, "Hyperband, fidelities as rungs; no guarantee (Li et al. 2017)", "hyperband:repeats=2"
+    ),
     "elimination": Entry(
         Elimination,
         {},

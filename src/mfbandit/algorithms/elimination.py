@@ -191,4 +191,5 @@ class Elimination(Policy):
             params=EliminationParams(goal.budget, math.log2(2.0 / epsilon)),
             rows=n_arms,
             notes=OWN + 2,
+            sums_only=True,
         )

@@ -185,4 +185,5 @@ class LUCB(Policy):
             rows=2 * n_fidelities,
             memory=select_memory(n_arms),
             notes=SELECT_CLOCK,
+            sums_only=self.bound not in ("bernstein", "mixed"),
         )

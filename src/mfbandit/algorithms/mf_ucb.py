@@ -145,4 +145,5 @@ class MFUCB(Policy):
             recommend=recommend,
             params=MfUcbParams(goal.budget, self.rho, self.batch),
             rows=problem.cost.shape[0] * problem.cost.shape[1],
+            sums_only=True,
         )

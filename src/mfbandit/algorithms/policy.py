@@ -47,6 +47,8 @@ class Policy:
 
     #: "identify" (best arm with confidence) or "regret" (spend a budget).
     objective: ClassVar[str] = "identify"
+    #: Whether its answers are right with the confidence asked for (or its regret is bounded).
+    guarantee: ClassVar[bool] = True
     #: One line for `mfbandit policies`.
     summary: ClassVar[str] = ""
 

@@ -26,6 +26,8 @@ class TopTwoParams(NamedTuple):
     logw: float
     mode: float
     tau: float
+    bvar: float
+    fade: float
 
 
 @kernel
@@ -47,7 +49,7 @@ def radius(problem: Arrays, spread: float, n: float, width: float) -> float:
 
 
 @kernel
-def refresh(problem: Arrays, state: State, arm: int, width: float) -> None:
+def refresh(problem: Arrays, state: State, arm: int, width: float, bvar: float) -> None:
     """Compute an arm's estimated truth, the range it may lie in, and what was spent on it."""
     low, high = -math.inf, math.inf
     weights, centre, spent = 0.0, 0.0, 0.0
@@ -60,7 +62,7 @@ def refresh(problem: Arrays, state: State, arm: int, width: float) -> None:
         spread = variance(problem, n, total, state.squares[arm, m])
         reach = bias + radius(problem, spread, n, width)
         low, high = max(low, p - reach), min(high, p + reach)
-        weight = 1.0 / (spread / n + bias * bias / 3.0)
+        weight = 1.0 / (spread / n + bias * bias * bvar)
         weights += weight
         centre += weight * p
         spent += n * problem.cost[arm, m]
@@ -171,7 +173,7 @@ def hope(z: float) -> float:
 
 @kernel
 def promise2(
-    problem: Arrays, state: State, arm: int, sign: float, v: float, mode: float, optimism: float
+    problem: Arrays, state: State, arm: int, sign: float, v: float, mode: float, optimism: float, bvar: float
 ) -> tuple[float, int]:
     """The most information per cost that an arm may give against v, and the fidelity that gives it."""
     kappa = 0.35 if problem.kind == BOUNDED else 0.0
@@ -188,18 +190,18 @@ def promise2(
             p = total / n
             spread = variance(problem, n, total, state.squares[arm, m])
             own = n / spread
-            weight = 1.0 / (spread / n + bias * bias / 3.0)
+            weight = 1.0 / (spread / n + bias * bias * bvar)
             others = weights - weight
             if others > 1e-9 * weights:
                 outside = (centre * weights - weight * p) / others
-                outer = 1.0 / (1.0 / others + bias * bias / 3.0)
+                outer = 1.0 / (1.0 / others + bias * bias * bvar)
                 middle = (p * own + outside * outer) / (own + outer)
                 error = 1.0 / (own + outer)
             else:
                 middle, error = p, 1.0 / own
         else:
-            middle, error = centre, 1.0 / weights + bias * bias / 3.0
-        error = optimism * math.sqrt(error)
+            middle, error = centre, 1.0 / weights + bias * bias * bvar
+        error = optimism * math.sqrt(error) + 1e-12
         excess = sign * (middle - v) - bias
         if mode == 1.0:
             square = max(0.0, excess + error) ** 2
@@ -214,8 +216,6 @@ def promise2(
 
 @kernel
 def promising(
-    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float, width: float
+    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float, value: float
 ) -> tuple[float, int]:
-    if params.mode == 0.0:
-        return promise(problem, state, arm, sign, v, width)
-    return promise2(problem, state, arm, sign, v, params.mode, params.tau)
+    return promise2(problem, state, arm, sign, v, params.mode, params.tau * math.sqrt(max(0.05, 1.0 - params.fade * value / (params.threshold + 4.0))), params.bvar)

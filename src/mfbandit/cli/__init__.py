@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from mfbandit.cli.output import complain, one_line_warnings
 from mfbandit.errors import MfbanditError
@@ -58,19 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _reader_gone()
         except Exception as error:
             # typer keeps its usage errors private; all of them can format themselves.
-            if not hasattr(error, "format_message"):
+            message = getattr(error, "format_message", None)
+            if message is None:
                 raise
-            complain(_usage(error))
+            complain(_usage(str(message()), getattr(error, "ctx", None)))
             return BAD_INPUT
     if outcome == INTERRUPTED:
         complain("interrupted")
     return outcome if isinstance(outcome, int) else 0
 
 
-def _usage(error: Exception) -> str:
+def _usage(message: str, context: Any) -> str:
     """Put a usage error into one line that says where to read on."""
-    message = str(error.format_message())  # type: ignore[attr-defined]
-    context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", "mfbandit")
     ending = "" if message.endswith((".", "?")) else "."
     return f"{message}{ending} Try '{command} --help'."

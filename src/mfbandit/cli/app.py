@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Annotated
 
 import typer
@@ -44,5 +45,18 @@ def application() -> typer.Typer:
             typer.echo(context.get_help())
 
     for command in COMMANDS:
-        app.command(name=command.name, rich_help_panel=command.panel)(command.function)
+        text = _paragraphs(command.function.__doc__ or "")
+        app.command(name=command.name, help=text, rich_help_panel=command.panel)(command.function)
     return app
+
+
+def _paragraphs(docstring: str) -> str:
+    r"""Join the lines of each paragraph, so that the help breaks lines where the terminal ends.
+
+    Examples
+    --------
+    >>> _paragraphs("Do it.\n\n    All of\n    it.")
+    'Do it.\n\nAll of it.'
+    """
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)

@@ -136,7 +136,7 @@ def _show(instance: Instance, found: dict[str, Any]) -> None:
         f"{instance.name}: {problem.n_arms} arms, {problem.n_fidelities} fidelities; "
         f"the best arm is {problem.arms[best]!r} with mean {truth[best]:.6g}; delta {found['delta']:g}\n"
     )
-    print_table(*_arm_table(instance, found), left=(0, 2))
+    print_table(*_arm_table(instance, found))
     print()
     print_table(("", "bound", "with the proof's constant"), _bound_rows(found))
     print("\nShares: how the cost must be divided to reach the limit with all fidelities.\n")

@@ -27,7 +27,7 @@ def policies(json: Json = False) -> None:
             (name, _OBJECTIVES[entry.kind.objective], entry.summary, entry.example)
             for name, entry in REGISTRY.items()
         ]
-        print_table(("policy", "for", "what it does", "example"), rows, left=range(4))
+        print_table(("policy", "for", "what it does", "example"), rows)
         return
     print_json(
         [
@@ -60,7 +60,5 @@ def instances(json: Json = False) -> None:
     if json:
         print_json([row._asdict() for row in found])
         return
-    rows = [
-        (row.name, str(row.n_arms), str(row.n_fidelities), row.reward, row.description) for row in found
-    ]
-    print_table(("instance", "arms", "fidelities", "reward", "what it is"), rows, left=(0, 3, 4))
+    rows = [(row.name, str(row.n_arms), str(row.n_fidelities), row.reward, row.description) for row in found]
+    print_table(("instance", "arms", "fidelities", "reward", "what it is"), rows)

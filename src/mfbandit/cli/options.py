@@ -14,7 +14,9 @@ __all__ = ["Delta", "InstanceName", "Json", "Seed", "check_finite"]
 InstanceName: TypeAlias = Annotated[
     str,
     typer.Argument(
-        metavar="INSTANCE", help="A built-in instance (see 'mfbandit instances') or a TOML file.", show_default=False
+        metavar="INSTANCE",
+        help="A built-in instance (see 'mfbandit instances') or a TOML file.",
+        show_default=False,
     ),
 ]
 Delta: TypeAlias = Annotated[float, typer.Option(help="Allowed probability of a wrong answer.")]

@@ -99,18 +99,15 @@ def print_table(
     rows: Sequence[Sequence[str]],
     *,
     title: str | None = None,
-    left: Sequence[int] = (0,),
 ) -> None:
     """Print an aligned table: with rules and bold headings on a terminal, plain text elsewhere.
 
     Parameters
     ----------
     headings, rows
-        Texts; a row has one per heading.
+        Texts; a row has one per heading. Columns of words are aligned to the left, numbers to the right.
     title
         Printed above.
-    left
-        Columns that are aligned to the left; the others are numbers.
     """
     from rich import box
     from rich.console import Console
@@ -118,9 +115,14 @@ def print_table(
     from rich.text import Text
 
     terminal = sys.stdout.isatty()
-    table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False, padding=(0, 1, 0, 0) if terminal else (0, 2, 0, 0))
+    table = Table(
+        box=box.SIMPLE_HEAD if terminal else None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0) if terminal else (0, 2, 0, 0),
+    )
     for place, heading in enumerate(headings):
-        justify: Any = "left" if place in left else "right"
+        words = place == 0 or any(row[place][:1].isalpha() and row[place] != "infinite" for row in rows)
+        justify: Any = "left" if words else "right"
         table.add_column(Text(heading), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -26,7 +27,10 @@ def simulate(
     policy: Annotated[
         list[str],
         typer.Option(
-            "--policy", "-p", help="name or name:key=value,... (see 'mfbandit policies'); repeat to compare.", show_default=False
+            "--policy",
+            "-p",
+            help="name or name:key=value,... (see 'mfbandit policies'); repeat to compare.",
+            show_default=False,
         ),
     ],
     delta: Delta = 0.05,
@@ -56,32 +60,32 @@ def simulate(
 
     Example: [bold]mfbandit simulate figure-1a -p elimination -p mf-ucb --budget 100000 --trials 20[/bold]
     """
-    import mfbandit as mf
+    from mfbandit.algorithms import policy as read_policy
+    from mfbandit.core import Goal
+    from mfbandit.instances import load_instance
+    from mfbandit.simulate import simulate as run
 
     for name, value in (("budget", budget), ("max_cost", max_cost)):
         check_finite(name, value)
-    loaded = mf.load_instance(instance)
-    # All are read first: a typing error in the last must not cost the time of the others.
-    chosen = [mf.policy(text) for text in policy]
-    all_runs = [
-        interruptible(
-            lambda one=one: mf.simulate(  # type: ignore[misc]
-                loaded,
-                one,
-                delta=delta,
-                epsilon=epsilon,
-                budget=budget,
-                trials=trials,
-                seed=seed,
-                max_cost=max_cost,
-                max_pulls=_DEFAULT_MAX_PULLS if max_pulls is None else max_pulls,
-                threads=threads,
-                device=device,
-                progress=True,
-            )
-        )
-        for one in chosen
-    ]
+    loaded = load_instance(instance)
+    chosen = [read_policy(text) for text in policy]
+    # All are checked first: a mistake in the last must not cost the time of the others.
+    goal = Goal(delta=delta, epsilon=epsilon, budget=math.inf if budget is None else budget)
+    for one in chosen:
+        one.check(loaded.problem, goal)
+    settings: dict[str, Any] = {
+        "delta": delta,
+        "epsilon": epsilon,
+        "budget": budget,
+        "trials": trials,
+        "seed": seed,
+        "max_cost": max_cost,
+        "max_pulls": _DEFAULT_MAX_PULLS if max_pulls is None else max_pulls,
+        "threads": threads,
+        "device": device,
+        "progress": True,
+    }
+    all_runs = [interruptible(partial(run, loaded, one, **settings)) for one in chosen]
     if json:
         reports = [_report(runs) for runs in all_runs]
         print_json(reports[0] if len(reports) == 1 else reports)
@@ -151,7 +155,7 @@ def _column(runs: Runs) -> dict[str, str]:
         "standard deviation": amount(summary["std_cost"]),
         "limit C* kl": amount(summary["limit"]),
         "cost over limit": amount(summary["cost_over_limit"]),
-        "answers stopped": f"{int(runs.stopped.sum())} of {runs.trials}",
+        "stopped": f"{int(runs.stopped.sum())} of {runs.trials}",
         "wrong answers": f"{wrong} of {runs.trials}",
         "95% interval": f"{low:.2%} to {high:.2%}",
         "mean pulls": amount(summary["mean_pulls"]),
@@ -162,10 +166,12 @@ def _column(runs: Runs) -> dict[str, str]:
         column[f"  at {fidelity.name}"] = amount(float(pulls))
     column["regret (paper)"] = _regret(runs.regret) if spends else "-"
     column["regret (by cost)"] = _regret(runs.cost_regret) if spends else "-"
-    column["pulls per second"] = f"{summary['pulls_per_second'] / 1e6:.1f}M"
+    column["pulls per second"] = amount(summary["pulls_per_second"])
     column["seconds"] = f"{runs.seconds:.2f}"
     return column
 
 
 def _regret(values: Any) -> str:
-    return f"{amount(float(values.mean()))} ± {amount(_standard_error(values), 2)}"
+    mean, error = float(values.mean()), _standard_error(values)
+    # Equal regrets differ in their last bits.
+    return f"{amount(mean)} ± {amount(error if error > 1e-9 * abs(mean) else 0.0, 2)}"

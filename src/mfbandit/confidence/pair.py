@@ -23,6 +23,7 @@ _HELP = 0.3
 _HEADROOM = 25.0
 #: How far rounding may have raised a computed log W, up to a billion pulls.
 _ROUNDING = 1e-6
+_TRUEST, _CARRIED, _ACTIVE = 0.35, 0.25, 0.4
 _INTERVALS = 400
 _STACK = 64
 
@@ -31,7 +32,7 @@ PROVEN, REFUTED, OPEN = 1, 0, -1
 
 def pair_scratch(fidelities: int) -> int:
     """How many numbers of scratch space the kernels of this file need."""
-    return 4 * WIDTH + fidelities * WIDTH + fidelities + 2 * _STACK
+    return 6 * WIDTH + fidelities * WIDTH + fidelities + 2 * _STACK
 
 
 @kernel
@@ -46,13 +47,14 @@ def arm_levels(
     high: float,
     cap: float,
     work: Floats,
+    own: int,
     at: int,
     to: int,
 ) -> None:
     """Write T_k and X_k, level by level, at their smallest over low <= v <= high, times e^(-3 cap / 4)."""
     fidelities = problem.cost.shape[1]
     scale = 0.375 * cap
-    streams = at + 4 * WIDTH
+    streams = at + 6 * WIDTH
     helps = streams + fidelities * WIDTH
     unit = math.exp(-scale)
     helped = 0.0
@@ -97,6 +99,30 @@ def arm_levels(
                 work[to + WIDTH + i] += weight * work[row + i]
         for i in range(WIDTH):
             work[to + WIDTH + i] = min(most, work[to + WIDTH + i])
+            work[to + 2 * WIDTH + i] = unit * unit
+        for m in range(fidelities):
+            row = streams + m * WIDTH
+            place = own + 3 * (arm * fidelities + m)
+            n = work[place]
+            if n == 0.0:
+                continue
+            if n < state.pulls[arm, m]:
+                total, squared, bias = work[place + 1], work[place + 2], problem.bias[arm, m]
+                octave = cost_octave(problem.cost[arm, m], problem.cost[arm, problem.truest])
+                if not worse:
+                    q_low, q_high = low - epsilon + bias, high - epsilon + bias
+                elif problem.kind == GAUSSIAN:
+                    total = -total
+                    q_low, q_high = bias - high, bias - low
+                else:
+                    squared = n - 2.0 * total + squared
+                    total = n - total
+                    q_low, q_high = 1.0 - high + bias, 1.0 - low + bias
+                stream_levels(
+                    evidence, n, total, squared, q_low, q_high, octave, problem.sigma, cap, scale, work, row
+                )
+            for i in range(WIDTH):
+                work[to + 2 * WIDTH + i] = min(most, work[to + 2 * WIDTH + i] * work[row + i] * math.exp(scale))
 
 
 @kernel
@@ -127,16 +153,21 @@ def log_evidence(
     high: float,
     cap: float,
     work: Floats,
+    own: int,
     at: int,
 ) -> float:
     """A lower bound of log W(v) for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
-    arm_levels(problem, evidence, state, better, False, epsilon, low, high, cap, work, at, at)
+    arm_levels(problem, evidence, state, better, False, epsilon, low, high, cap, work, own, at, at)
     arm_levels(
-        problem, evidence, state, worse, True, epsilon, low, high, cap, work, at, at + 2 * WIDTH
+        problem, evidence, state, worse, True, epsilon, low, high, cap, work, own, at, at + 3 * WIDTH
     )
-    value = mixed_levels(work, at, at + 2 * WIDTH)
+    value = mixed_levels(work, at, at + 3 * WIDTH)
     if problem.cost.shape[1] > 1:
-        value = 0.5 * value + 0.5 * mixed_levels(work, at + WIDTH, at + 3 * WIDTH)
+        value = (
+            _TRUEST * value
+            + _CARRIED * mixed_levels(work, at + WIDTH, at + 4 * WIDTH)
+            + _ACTIVE * mixed_levels(work, at + 2 * WIDTH, at + 5 * WIDTH)
+        )
     return math.log(value) + 1.5 * cap if value > 0.0 else -math.inf
 
 
@@ -152,6 +183,7 @@ def prove(
     guess: float,
     step: float,
     work: Floats,
+    own: int,
     at: int,
     found: Floats,
     place: int,
@@ -162,7 +194,7 @@ def prove(
     # Search downhill from the guess: most calls end here, with a v that refutes.
     centre = guess
     lowest = log_evidence(
-        problem, evidence, epsilon, state, better, worse, centre, centre, cap, work, at
+        problem, evidence, epsilon, state, better, worse, centre, centre, cap, work, own, at
     )
     if lowest < least:
         found[place] = centre
@@ -173,7 +205,7 @@ def prove(
             v = centre + side * step
             if problem.kind != GAUSSIAN and (v < epsilon or v > 1.0):
                 continue
-            value = log_evidence(problem, evidence, epsilon, state, better, worse, v, v, cap, work, at)
+            value = log_evidence(problem, evidence, epsilon, state, better, worse, v, v, cap, work, own, at)
             if value < lowest:
                 centre, lowest, moved = v, value, True
                 if value < least:
@@ -189,7 +221,7 @@ def prove(
         reach = step
         while not (
             log_evidence(
-                problem, evidence, epsilon, state, better, worse, high, math.inf, cap, work, at
+                problem, evidence, epsilon, state, better, worse, high, math.inf, cap, work, own, at
             )
             >= least
         ):
@@ -200,7 +232,7 @@ def prove(
         reach = step
         while not (
             log_evidence(
-                problem, evidence, epsilon, state, better, worse, -math.inf, low, cap, work, at
+                problem, evidence, epsilon, state, better, worse, -math.inf, low, cap, work, own, at
             )
             >= least
         ):
@@ -209,7 +241,7 @@ def prove(
             if reach > 1e200:
                 return OPEN
     return OPEN if not covers(
-        problem, evidence, epsilon, state, better, worse, low, high, cap, least, work, at
+        problem, evidence, epsilon, state, better, worse, low, high, cap, least, work, own, at
     ) else PROVEN
 
 
@@ -226,6 +258,7 @@ def covers(
     cap: float,
     least: float,
     work: Floats,
+    own: int,
     at: int,
 ) -> bool:
     """Whether lower bounds on ever smaller cells prove log W(v) >= least for low <= v <= high."""
@@ -238,7 +271,7 @@ def covers(
     for _ in range(_INTERVALS):
         end = work[stack + depth - 1]
         value = log_evidence(
-            problem, evidence, epsilon, state, better, worse, low, end, cap, work, at
+            problem, evidence, epsilon, state, better, worse, low, end, cap, work, own, at
         )
         if value >= least:
             low = end
@@ -257,4 +290,4 @@ def covers(
 @kernel
 def pair_cells(fidelities: int) -> int:
     """Where the stack of cells starts in the scratch space."""
-    return 4 * WIDTH + fidelities * WIDTH + fidelities
+    return 6 * WIDTH + fidelities * WIDTH + fidelities

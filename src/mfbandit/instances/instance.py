@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -175,6 +175,12 @@ class Instance:
             )
             for k, m in np.argwhere(broken)
         ]
+
+    def evaluator(self, seed: int = 0) -> Callable[[Any], float]:
+        """Return a function that draws the reward of a pull: see :func:`mfbandit.tables.evaluator`."""
+        from mfbandit.tables import evaluator
+
+        return evaluator(self, seed)
 
     def _report_violations(self) -> None:
         violations = self.violations

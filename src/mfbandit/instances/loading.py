@@ -1,4 +1,4 @@
-"""Instances by name or from TOML files."""
+"""Instances by name, from TOML files, or from folders of recorded data."""
 
 from __future__ import annotations
 
@@ -71,12 +71,13 @@ def describe_instances() -> list[InstanceSummary]:
 
 
 def load_instance(name_or_path: str | os.PathLike[str], *, strict: bool | None = None) -> Instance:
-    """Load a built-in instance by its name, or one of your own from a TOML file.
+    """Load a built-in instance by its name, or one of your own from a TOML file or a data set.
 
     Parameters
     ----------
     name_or_path
-        One of :func:`builtin_instances`, or the path of a TOML file.
+        One of :func:`builtin_instances`, the path of a TOML file, or a folder of recorded data: see
+        `mfbandit.datasets`.
     strict
         Whether a broken bias bound is an error rather than a warning; what the file says by
         default, and an error if it says nothing.
@@ -102,6 +103,10 @@ def load_instance(name_or_path: str | os.PathLike[str], *, strict: bool | None =
     path = Path(name_or_path)
     if isinstance(name_or_path, str) and not _looks_like_path(name_or_path):
         raise InstanceError(_unknown_name(name_or_path))
+    if path.is_dir():
+        from mfbandit.datasets import load_dataset
+
+        return load_dataset(path, strict=strict)
     return _build(_parse(_read(path), str(path)), str(path), strict)
 
 
@@ -116,7 +121,7 @@ def _builtin_text(name: str) -> str:
 
 
 def _looks_like_path(text: str) -> bool:
-    return text.endswith(".toml") or os.path.dirname(text) != "" or os.path.isfile(text)
+    return text.endswith(".toml") or os.path.dirname(text) != "" or os.path.exists(text)
 
 
 def _unknown_name(name: str) -> str:

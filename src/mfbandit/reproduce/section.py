@@ -101,7 +101,7 @@ def number(value: float | None) -> str:
     ('57,658', '136.4', '0.1264', '2,059,123', '∞')
     """
     if value is None:
-        return "–"
+        return "-"
     if value in (float("inf"), float("-inf")):
         return "∞" if value > 0 else "-∞"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

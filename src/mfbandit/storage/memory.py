@@ -39,7 +39,7 @@ class MemoryLog:
         records = self._records
         with self._lock:
             news = records[after:] if len(records) > after else ()
-            records.extend(decide(news, time.time()))
+            records.extend(decide(news, time.time))
             return len(records)
 
 

@@ -20,11 +20,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-__all__ = ["FAILURE", "KINDS", "LEASE", "RESULT", "RETRY", "ROUND", "Decide", "Log", "Record", "Storage"]
+from mfbandit.errors import StorageError
+
+__all__ = [
+    "FAILURE",
+    "KINDS",
+    "LEASE",
+    "RESULT",
+    "RETRY",
+    "ROUND",
+    "Decide",
+    "Interrupted",
+    "Log",
+    "Record",
+    "Storage",
+]
 
 ROUND, LEASE, RESULT, FAILURE, RETRY = 0, 1, 2, 3, 4
 #: Names of the kinds, as they appear in exported files.
 KINDS = ("round", "lease", "result", "failure", "retry")
+
+
+class Interrupted(StorageError):
+    """A step was cut off, and may or may not have been written: read the log, then decide again."""
 
 
 class Record(NamedTuple):
@@ -36,8 +54,8 @@ class Record(NamedTuple):
     text: str | None = None
 
 
-#: Gets the records that are new to the caller and the time; returns the records to append.
-Decide = Callable[[Sequence[Record], float], Sequence[Record]]
+#: Gets the records that are new to the caller and a clock; returns the records to append.
+Decide = Callable[[Sequence[Record], Callable[[], float]], Sequence[Record]]
 
 
 class Log(Protocol):
@@ -67,8 +85,8 @@ class Log(Protocol):
         after : int
             How many records the caller knows.
         decide : callable
-            Called with the new records and the time in seconds; returns records to append. If it raises,
-            nothing is appended.
+            Called with the new records and a clock, which gives the time in seconds and is the same for
+            all writers; returns records to append. If it raises, nothing is appended.
         safe : bool
             Whether the records must survive a loss of power.
 

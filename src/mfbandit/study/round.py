@@ -17,7 +17,7 @@ class Row(NamedTuple):
     """Index in the user's problem."""
     fidelity: int
     """Index in the user's problem."""
-    count: int
+    size: int
     start: int
     """How many pulls of this arm at this fidelity came before."""
 
@@ -27,12 +27,15 @@ class Round:
 
     __slots__ = (
         "_returned",
+        "called_off",
         "cut",
         "ends",
         "first",
         "folded",
         "fresh",
+        "in_flight",
         "leases",
+        "paid",
         "row",
         "rows",
         "size",
@@ -47,13 +50,17 @@ class Round:
         self.ends: list[int] = []
         size = 0
         for row in rows:
-            size += row.count
+            size += row.size
             self.ends.append(size)
         self.size = size
         #: Places before this one have counted.
         self.folded = 0
         #: The row that `folded` lies in.
         self.row = 0
+        #: Pulls of that row that were called off, and how many of them were out at that time.
+        self.called_off = self.in_flight = 0
+        #: Places that were called off after they had been handed out.
+        self.paid: set[int] = set()
         #: Rewards that came before their turn, in unit scale; None for a pull that was called off.
         self.waiting: dict[int, float | None] = {}
         #: Places from this one on were never handed out.
@@ -67,6 +74,12 @@ class Round:
     def row_of(self, place: int) -> Row:
         """The row that a place lies in."""
         return self.rows[bisect_right(self.ends, place)]
+
+    def index_of(self, place: int) -> int:
+        """How many pulls of the same arm at the same fidelity came before a place."""
+        number = bisect_right(self.ends, place)
+        row = self.rows[number]
+        return row.start + place - self.ends[number] + row.size
 
     def told(self, place: int) -> bool:
         """Whether a place has its result, or needs none any more."""

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mfbandit.errors import InvalidInput
+from mfbandit.errors import InvalidInput, MfbanditError
 from mfbandit.instances import Instance
-from mfbandit.theory.divergence import bernoulli_divergence
 from mfbandit.theory.pairs import Pairs, Spending
 from mfbandit.theory.program import Cuts, solve
 from mfbandit.theory.scale import check_delta, in_units
@@ -34,6 +33,8 @@ __all__ = ["CharacteristicCost", "characteristic_cost", "limit"]
 #: bind.
 _FIRST = np.array([1e-3, 0.03, 0.15, 0.35, 0.5, 0.65, 0.85, 0.97, 0.999])
 _ROUNDS = 60
+#: Relative distance of two means that is taken for none.
+_ROUNDING = 1e-13
 _TOP_UPS = 8
 #: Distance of the levels set around an active one, as a share of the pair's range: in the first
 #: round, how much narrower from round to round, and at the end. Evidence is flat to second order,
@@ -65,7 +66,7 @@ def characteristic_cost(
     instance: Instance,
     *,
     fidelities: str | Sequence[int] | None = None,
-    tolerance: float = 1e-8,
+    tolerance: float = 1e-7,
 ) -> CharacteristicCost:
     """Compute C* of an instance and the proportions of cost that reach it.
 
@@ -122,7 +123,8 @@ def limit(instance: Instance, delta: float, *, fidelities: str | Sequence[int] |
     delta = check_delta(delta)
     if delta >= 0.5:
         return 0.0
-    information = float(bernoulli_divergence(delta, 1.0 - delta))
+    # kl(delta, 1 - delta), exact also where 1 - delta is 1 as a float.
+    information = (1.0 - 2.0 * delta) * (math.log1p(-delta) - math.log(delta))
     return characteristic_cost(instance, fidelities=fidelities).cost * information
 
 
@@ -141,35 +143,43 @@ def _columns(instance: Instance, fidelities: str | Sequence[int] | None) -> list
 
 
 def _inseparable(instance: Instance, pairs: Pairs) -> bool:
-    """Whether some rival can be as good as the best arm whatever is observed."""
+    """Whether some rival can be as good as the best arm, up to rounding, whatever is observed."""
     units = in_units(instance)
-    return bool(units.second >= units.truth[units.best] or (pairs.low >= pairs.high).any())
+    tied = units.second >= units.truth[units.best]
+    rounding = _ROUNDING * np.maximum(np.abs(pairs.high), np.abs(pairs.low))
+    return bool(tied or (pairs.widths <= rounding).any())
 
 
 def _exchange(pairs: Pairs, tolerance: float) -> tuple[float, float, Spending]:
+    """Return a lower and an upper end of C*, and the spending that costs the upper one."""
     count = len(pairs.rivals)
     owners = np.repeat(np.arange(count), len(_FIRST))
     cuts = Cuts.at(pairs, owners, (pairs.low[:, None] + _FIRST * pairs.widths[:, None]).ravel())
     levels = 0.5 * (pairs.low + pairs.high)
-    lower, upper, chosen = 0.0, math.inf, None
+    nothing = Spending(np.zeros_like(cuts.best[0]), np.zeros((count, cuts.best.shape[1])))
+    lower, upper, chosen, spending = 0.0, math.inf, nothing, nothing
     for step in range(_ROUNDS):
-        spending, duals, bound = solve(pairs, cuts)
+        spending, duals, bound = solve(pairs, cuts, spending)
         levels, evidence = pairs.hardest_levels(spending, levels)
         lower = max(lower, bound)
         enough = _completed(pairs, spending, levels, evidence)
-        if chosen is None or enough.total < upper:
+        if enough.total < upper:
             upper, chosen = enough.total, enough
         if upper - lower <= tolerance * upper:
             break
         distance = max(_NARROWEST, _AROUND * _NARROWER**-step)
         cuts = cuts.joined(Cuts.at(pairs, np.arange(count), levels))
         cuts = cuts.joined(Cuts.at(pairs, *cuts.around(duals, pairs, distance)))
-    return lower, upper, chosen or spending
+    if not math.isfinite(upper):
+        raise MfbanditError(f"the limit was not found in {_ROUNDS} rounds; it is at least {lower:g}")
+    return lower, upper, chosen
 
 
 def _completed(pairs: Pairs, spending: Spending, levels: FloatArray, evidence: FloatArray) -> Spending:
     """Spend a little more, so that the evidence is proven to be 1 for every pair at every level."""
     for _ in range(_TOP_UPS):
+        if evidence.min() >= 1.0:
+            break
         # What easy rivals need is below the solver's tolerance. Topping up them alone is cheaper
         # than more of everything.
         more = pairs.topped_up(spending, levels, evidence)

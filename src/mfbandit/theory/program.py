@@ -79,7 +79,7 @@ class Cuts:
         return np.tile(owners, 3), nearby.ravel()
 
 
-def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
+def solve(pairs: Pairs, cuts: Cuts, guess: Spending) -> tuple[Spending, FloatArray, float]:
     """Find the cheapest spending that yields evidence 1 in every row.
 
     Parameters
@@ -88,6 +88,8 @@ def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
         The pairs that the rows belong to.
     cuts : Cuts
         The rows.
+    guess : Spending
+        About what the solution will be, for scaling; nothing if it is not known.
 
     Returns
     -------
@@ -104,7 +106,7 @@ def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
     count, fidelities = cuts.best.shape
     # One variable per (arm, fidelity), in units of about what its arm needs, and rows of modest
     # size: the tolerances of the solver are absolute.
-    scale = _scales(pairs)
+    scale = _scales(pairs, guess)
     entries = np.concatenate([cuts.best * scale[0], cuts.rival * scale[1 + cuts.owners, None]], axis=1)
     size = np.maximum(entries.max(axis=1) / _LARGEST, 1.0)
     column = np.arange(fidelities)
@@ -115,8 +117,9 @@ def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
         ((-entries / size[:, None]).ravel(), places.ravel(), np.arange(count + 1) * 2 * fidelities),
         shape=(count, len(scale) * fidelities),
     )
+    unit = float(scale.sum())
     answer = linprog(
-        np.repeat(scale / scale.sum(), fidelities),
+        np.repeat(scale / unit, fidelities),
         A_ub=matrix,
         b_ub=-1.0 / size,
         method="highs",
@@ -125,14 +128,16 @@ def solve(pairs: Pairs, cuts: Cuts) -> tuple[Spending, FloatArray, float]:
     if answer.x is None:
         raise MfbanditError(f"the linear program of the limit was not solved: {answer.message}")
     spent = np.maximum(answer.x, 0.0).reshape(-1, fidelities) * scale[:, None]
-    duals = np.maximum(-answer.ineqlin.marginals, 0.0) * scale.sum() / size
+    duals = np.maximum(-answer.ineqlin.marginals, 0.0) * unit / size
     return Spending(spent[0], spent[1:]), duals, _proven(cuts, duals, len(scale) - 1)
 
 
-def _scales(pairs: Pairs) -> FloatArray:
+def _scales(pairs: Pairs, guess: Spending) -> FloatArray:
     """About what the best arm and every rival need: 1 / evidence per cost halfway between them."""
     middle = pairs.rows(np.arange(len(pairs.rivals)), 0.5 * (pairs.low + pairs.high))
-    return np.concatenate([[1.0 / middle.best.max(axis=1).min()], 1.0 / middle.rival.max(axis=1)])
+    best = 1.0 / middle.best.max(axis=1).min()
+    # A best arm that is cheap to measure is measured far more, to spare its rivals.
+    return np.concatenate([[max(best, guess.best.sum())], 1.0 / middle.rival.max(axis=1)])
 
 
 def _proven(cuts: Cuts, duals: FloatArray, rivals: int) -> float:

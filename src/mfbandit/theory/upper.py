@@ -71,7 +71,8 @@ def upper_bound(
     found = assumptions(instance, top, second, L, explore)
     if not found.applies:
         return math.inf
-    evidence = found.L / (float(instance.problem.costs.min()) * delta)
+    # log(L / (lambda_1 delta)), which the expressions share
+    evidence = math.log(found.L) - math.log(float(instance.problem.costs.min())) - math.log(delta)
     if explore == "c":
         return _bound_c(instance, evidence, constant)
     if explore == "b":
@@ -86,8 +87,8 @@ def _bound_a(
     _, h, g = (scale * part for part in hardness(instance, top, second))
     if not math.isfinite(g):
         return math.inf
-    inner = _log(evidence * (h + g))
-    return (_A if constant else 1.0) * (h * inner + g * _log(inner))
+    inner = max(0.0, evidence + math.log(h + g))
+    return (_A if constant else 1.0) * (h * inner + g * math.log(max(inner, 1.0)))
 
 
 def _bound_b(
@@ -99,7 +100,7 @@ def _bound_b(
     sweeps = costs.sum(axis=1) / costs.min(axis=1)
     h = float((sweeps / efficiency**2).sum())
     outside, inside = (_B, _B_INSIDE) if constant else (1.0, 1.0)
-    return outside * h * _log(inside * h * evidence)
+    return outside * h * max(0.0, evidence + math.log(inside * h))
 
 
 def _bound_c(instance: Instance, evidence: float, constant: bool) -> float:
@@ -110,7 +111,7 @@ def _bound_c(instance: Instance, evidence: float, constant: bool) -> float:
     h = float((costs[rows, final] * (unit / gaps(instance)[rows, final]) ** 2).sum())
     q = _conservative_overhead(instance, unit)
     if not constant:
-        return (h + q) * _log(evidence * (h + q))
+        return (h + q) * max(0.0, evidence + math.log(h + q))
     return _largest_solution(8.0 * (16.0 * h + q), evidence)
 
 
@@ -126,27 +127,21 @@ def _conservative_overhead(instance: Instance, unit: float) -> float:
     return float(prices[passed].sum())
 
 
-def _log(value: float) -> float:
-    """Logarithm, not below 0: less than no evidence is not needed."""
-    return math.log(max(value, 1.0))
-
-
-def _largest_solution(factor: float, inside: float) -> float:
-    """Largest x with x <= factor log(inside x).
+def _largest_solution(factor: float, evidence: float) -> float:
+    """Return the largest x with x <= factor (evidence + log x).
 
     Examples
     --------
-    >>> x = _largest_solution(10.0, 5.0)
+    >>> x = _largest_solution(10.0, math.log(5.0))
     >>> math.isclose(x, 10.0 * math.log(5.0 * x))
     True
     """
-    # Under e the inequality has no solution; x = factor is where the two sides are nearest.
-    product = max(factor * inside, math.e)
-    # y = x / factor solves y = log(product y); the map is concave, and Newton from above descends
-    # to it.
-    y = 2.0 * math.log(product) + 1.0
+    # y = x / factor solves y = shift + log y. Under 1 there is no solution; y = 1 is nearest to one.
+    shift = max(evidence + math.log(factor), 1.0)
+    y = 2.0 * shift + 1.0
+    # y - shift - log y is convex: Newton from above comes down to the larger root.
     for _ in range(100):
-        step = (y - math.log(product * y)) / (1.0 - 1.0 / y) if y > 1.0 else 0.0
+        step = (y - shift - math.log(y)) / (1.0 - 1.0 / y) if y > 1.0 else 0.0
         y -= step
         if abs(step) <= 1e-15 * y:
             break

@@ -1,0 +1,216 @@
+"""Studies in a SQLite file or on a PostgreSQL server.
+
+A step of a study is one transaction that takes a lock first: the lock on writing of a SQLite file, or an
+advisory lock per study on PostgreSQL. Inside it, the writer reads what is new, decides and appends; the
+primary key (study, position) makes sure that it knew everything before.
+
+Results are safe when `tell` returns: SQLite writes its log ahead (WAL) and waits for the disk. Leases do not
+wait, since losing one with the power only means that its pull is handed out again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from mfbandit.errors import MissingExtra, StorageError
+from mfbandit.storage.dialects import Dialect, dialect_of
+from mfbandit.storage.records import LEASE, ROUND, Decide, Interrupted, Record
+from mfbandit.storage.schema import check_schema, make_tables, studies_table
+
+__all__ = ["SQLLog", "SQLStorage"]
+
+T = TypeVar("T")
+
+#: How often a step is tried again when the server or the file turned it away.
+_ATTEMPTS = 8
+
+
+class SQLStorage:
+    """Studies in a database.
+
+    Parameters
+    ----------
+    where : str or path
+        ``sqlite:///file.db``, a path of a SQLite file, or ``postgresql://user@host/database``.
+    existing : bool
+        Refuse a file that does not exist instead of making it.
+    """
+
+    def __init__(self, where: str | os.PathLike[str], *, existing: bool = False) -> None:
+        self.dialect: Dialect = dialect_of(where, existing)
+        self.url = self.dialect.url
+        self._lock = threading.RLock()
+        self._connection: sa.Connection | None = None
+        self._process = os.getpid()
+        self._engine = self._make_engine()
+        self.step(self._prepare)
+
+    def create(self, name: str, header: str) -> bool:
+        """Add a study with an empty log; False if the name is taken."""
+
+        def add(connection: sa.Connection) -> bool:
+            self.dialect.begin(connection, 0, True)
+            known = sa.select(studies_table.c.id).where(studies_table.c.name == name)
+            if connection.execute(known).first() is not None:
+                connection.exec_driver_sql("ROLLBACK")
+                return False
+            connection.execute(sa.insert(studies_table).values(name=name, header=header))
+            connection.exec_driver_sql("COMMIT")
+            return True
+
+        return self.step(add)
+
+    def headers(self) -> dict[str, str]:
+        """The header of every study, by name, oldest first."""
+        columns = studies_table.c
+        query = sa.select(columns.name, columns.header).order_by(columns.id)
+        rows = self.step(lambda connection: connection.execute(query).all())
+        return {row.name: row.header for row in rows}
+
+    def log(self, name: str) -> SQLLog:
+        """The log of a study."""
+        query = sa.select(studies_table.c.id).where(studies_table.c.name == name)
+        number = self.step(lambda connection: connection.execute(query).scalar())
+        if number is None:
+            raise StorageError(f"no study is named {name!r} in {self.dialect.place}")
+        return SQLLog(self, number)
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            self._engine.dispose()
+
+    def step(self, work: Callable[[sa.Connection], T]) -> T:
+        """Do some work on the connection; try again where the database asks for it.
+
+        What `decide` functions raise goes through; errors of the database become a StorageError.
+        """
+        with self._lock:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    return work(self._connected())
+                except sa.exc.DBAPIError as error:
+                    self.abandon()
+                    if not self.dialect.passing(error) or attempt == _ATTEMPTS - 1:
+                        raise StorageError(self.dialect.sentence(error)) from error
+                    time.sleep(0.01 * 2**attempt)
+                except BaseException:
+                    self._roll_back()
+                    raise
+        raise AssertionError("a step either returns or raises")
+
+    def _make_engine(self) -> sa.Engine:
+        try:
+            return sa.create_engine(
+                self.dialect.driver_url,
+                isolation_level="AUTOCOMMIT",
+                poolclass=sa.pool.NullPool,
+                connect_args=self.dialect.connect_args,
+            )
+        except ModuleNotFoundError as error:
+            raise MissingExtra("PostgreSQL needs psycopg: pip install 'mfbandit[postgres]'") from error
+
+    def _connected(self) -> sa.Connection:
+        if self._process != os.getpid():
+            # A forked process must not use what its parent has open.
+            self._process = os.getpid()
+            self._connection = None
+            self._engine = self._make_engine()
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            self.dialect.greet(self._connection)
+        return self._connection
+
+    def _prepare(self, connection: sa.Connection) -> None:
+        if check_schema(connection, self.dialect.place):
+            return
+        self.dialect.begin(connection, 0, True)
+        if not check_schema(connection, self.dialect.place):
+            make_tables(connection)
+        connection.exec_driver_sql("COMMIT")
+
+    def _roll_back(self) -> None:
+        """End the open transaction, if there is one."""
+        if self._connection is not None:
+            try:
+                self.dialect.roll_back(self._connection)
+            except sa.exc.DBAPIError:
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Drop a connection whose state is not known; the database rolls back what was open on it."""
+        if self._connection is not None:
+            self._connection.invalidate()
+            self._connection.close()
+            self._connection = None
+
+
+class SQLLog:
+    """The log of one study in a database."""
+
+    def __init__(self, storage: SQLStorage, number: int) -> None:
+        self._storage = storage
+        self._number = number
+        mark = storage.dialect.mark
+        table = f"FROM mfbandit_log WHERE study = {int(number)} AND"
+        columns = "SELECT kind, pull, value, text"
+        self._select = f"{columns} {table} position >= {mark} ORDER BY position"
+        self._select_settled = f"{columns} {table} kind <> {LEASE} AND position < {mark} ORDER BY position"
+        self._select_last = f"SELECT position {table} kind = {ROUND} ORDER BY position DESC LIMIT 1"
+        self._insert = (
+            "INSERT INTO mfbandit_log (study, position, kind, pull, value, text) "
+            f"VALUES ({int(number)}, {', '.join([mark] * 5)})"
+        )
+
+    def read(self, after: int) -> Sequence[Record]:
+        """The records from position `after` on."""
+        return self._storage.step(lambda connection: self._news(connection, after))
+
+    def past(self) -> tuple[int, Sequence[Record], Sequence[Record]]:
+        """Everything: the length, the records before the last round, the records from it on."""
+
+        def look(connection: sa.Connection) -> tuple[int, Sequence[Record], Sequence[Record]]:
+            last = connection.exec_driver_sql(self._select_last).scalar()
+            start = 0 if last is None else int(last)
+            # What follows the last round may grow in the meantime; what comes before it cannot.
+            current = self._news(connection, start)
+            settled = connection.exec_driver_sql(self._select_settled, (start,)).cursor.fetchall()
+            return start + len(current), settled, current
+
+        return self._storage.step(look)
+
+    def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
+        """Show `decide` what is new, and append what it returns, as one step."""
+        dialect = self._storage.dialect
+
+        def write(connection: sa.Connection) -> int:
+            dialect.begin(connection, self._number, safe)
+            news = self._news(connection, after)
+            length = after + len(news)
+            records = decide(news, lambda: dialect.now(connection))
+            rows = [(length + place, *record) for place, record in enumerate(records)]
+            try:
+                if rows:
+                    connection.exec_driver_sql(self._insert, rows)
+                connection.exec_driver_sql("COMMIT" if rows else "ROLLBACK")
+            except sa.exc.DBAPIError as error:
+                # The caller has decided already: only the caller can try again.
+                self._storage.abandon()
+                kind = Interrupted if dialect.passing(error) else StorageError
+                raise kind(dialect.sentence(error)) from error
+            return length + len(rows)
+
+        return self._storage.step(write)
+
+    def _news(self, connection: sa.Connection, after: int) -> list[Record]:
+        rows: Any = connection.exec_driver_sql(self._select, (after,)).fetchall()
+        return [Record(*row) for row in rows]

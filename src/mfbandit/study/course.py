@@ -1,0 +1,309 @@
+"""The course of a study: what its log amounts to.
+
+A course knows nothing of storages, clocks or threads. It is told, in the order of the log, what happened,
+and it plans the next round when one is due. Two courses that were told the same are in the same state, so
+any process can take over from any other.
+
+Results count in the order in which pulls were asked for, never in the order in which they finish: only
+then is the choice of a pull independent of how fast rewards come in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from mfbandit.core import PULLS, ROUNDS, afford, arrays, new_state, observe
+from mfbandit.errors import StorageError
+from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
+from mfbandit.study.lineup import Lineup, copy_state, line_up, line_up_rest
+from mfbandit.study.noted import Notes, apply_notes, dump_state, load_state, read_round, write_round
+from mfbandit.study.round import Round, Row
+from mfbandit.study.settings import Settings
+
+__all__ = ["Course"]
+
+
+class Course:
+    """The statistics of a study, the round being played, and how it ended."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        problem = settings.problem
+        self._full = arrays(problem, settings.policy.columns(problem))
+        self._unit = problem.reward.to_unit
+        self._costs = problem.costs.tolist()
+        self.lineup: Lineup = line_up(settings, self._full)
+        algorithm = self.lineup.algorithm
+        self.state = new_state(self._full, algorithm.memory, algorithm.notes)
+        self.round = Round(0, (), False)
+        self.rounds = 0
+        #: How the study ended; empty while it goes on.
+        self.ended = ""
+        #: Reasons of the failures of pulls without a result, by pull.
+        self.failures: dict[int, list[str]] = {}
+        #: Pulls that failed too often, where a study then stops.
+        self.stuck: dict[int, str] = {}
+        #: Arms that were given up, and why.
+        self.retired: dict[int, str] = {}
+        self.planning_seconds = 0.0
+
+    # What the study reads
+
+    @property
+    def asked(self) -> int:
+        """How many pulls were planned so far."""
+        return self.round.first + self.round.size
+
+    @property
+    def due(self) -> bool:
+        """Whether a round has to be planned."""
+        return not self.ended and self.round.folded == self.round.size
+
+    @property
+    def status(self) -> str:
+        """Where the study stands."""
+        return self.ended or ("failed" if self.stuck else "running")
+
+    @property
+    def cost(self) -> float:
+        """The cost of all pulls that have a result."""
+        playing = self.round
+        total = float(self.state.spent[0])
+        if playing.folded == playing.size:
+            return total
+        row = playing.row
+        past = playing.ends[row] - playing.rows[row].size
+        counted = playing.folded - past
+        if counted:
+            total += counted * self.cost_of(playing.rows[row])
+        for place, reward in playing.waiting.items():
+            if reward is not None:
+                total += self.cost_of(playing.row_of(place))
+        return total
+
+    def cost_of(self, row: Row) -> float:
+        """The cost of one pull of a row."""
+        return self._costs[row.arm][row.fidelity]  # type: ignore[no-any-return]
+
+    # What happens
+
+    def apply(self, records: Sequence[Record]) -> None:
+        """Follow what the log says, in its order."""
+        for record in records:
+            kind = record.kind
+            if kind == RESULT:
+                self.result(record.pull, record.value)
+            elif kind == LEASE:
+                self.round.lease(record.pull - self.round.first, record.value)
+            elif kind == ROUND:
+                self._follow(record)
+            elif kind == FAILURE:
+                self.failure(record.pull, record.text or "")
+            elif kind == RETRY:
+                self.retry(record.pull)
+            else:
+                raise StorageError(f"the log holds a record of an unknown kind {kind!r}")
+
+    def result(self, pull: int, reward: float) -> None:
+        """A pull has a reward, in the units of the problem."""
+        playing = self.round
+        place = pull - playing.first
+        playing.leases.pop(place, None)
+        if self.failures:
+            self.failures.pop(pull, None)
+            self.stuck.pop(pull, None)
+        playing.waiting[place] = self._unit(reward)
+        self._fold()
+
+    def failure(self, pull: int, reason: str) -> None:
+        """A pull failed: try it again, or give up."""
+        playing = self.round
+        reasons = self.failures.setdefault(pull, [])
+        reasons.append(reason)
+        playing.give_back(pull - playing.first)
+        if len(reasons) <= self.settings.retries:
+            return
+        row = playing.row_of(pull - playing.first)
+        problem = self.settings.problem
+        said = (
+            f"arm {problem.arms[row.arm]!r} failed at fidelity {problem.fidelities[row.fidelity].name!r} "
+            f"{len(reasons)} times, the last time with: {reason}"
+        )
+        if self.settings.on_failure == "retire":
+            self._retire(row.arm, said)
+        else:
+            self.stuck[pull] = said
+
+    def retry(self, pull: int) -> None:
+        """The failures of a pull are forgiven."""
+        self.failures.pop(pull, None)
+        self.stuck.pop(pull, None)
+
+    def _retire(self, arm: int, reason: str) -> None:
+        """Give up an arm: call off its pulls of this round."""
+        self.retired[arm] = reason
+        playing = self.round
+        end = 0
+        for row in playing.rows:
+            start, end = end, end + row.size
+            if row.arm != arm:
+                continue
+            for place in range(max(start, playing.folded), end):
+                self.failures.pop(playing.first + place, None)
+                if place not in playing.waiting:
+                    playing.waiting[place] = None
+                    if place < playing.fresh:
+                        playing.paid.add(place)
+        self._fold()
+
+    def _fold(self) -> None:
+        """Let the results count whose turn it is."""
+        playing, state = self.round, self.state
+        waiting, place = playing.waiting, playing.folded
+        while place in waiting:
+            row = playing.rows[playing.row]
+            reward = waiting.pop(place)
+            if reward is not None:
+                k, m = self.lineup.cells[row.arm, row.fidelity]
+                observe(state, k, m, reward)
+            else:
+                playing.called_off += 1
+                playing.in_flight += place in playing.paid
+            place += 1
+            if place == playing.ends[playing.row]:
+                told = row.size - playing.called_off
+                state.clock[PULLS] += told
+                # What was out when an arm was retired is paid for, whether or not it ever comes back.
+                state.spent[0] += (told + playing.in_flight) * self._costs[row.arm][row.fidelity]
+                playing.called_off = playing.in_flight = 0
+                playing.row += 1
+        playing.folded = place
+        if place == playing.size and not self.ended:
+            self._complete()
+
+    def _complete(self) -> None:
+        """All results of the round are in."""
+        self.state.clock[ROUNDS] += 1
+        self.rounds += 1
+        if self.round.cut and not self.settings.spends:
+            self.ended = "max_cost"
+
+    # Planning
+
+    def plan(self) -> Record:
+        """Plan the round that is due; returns its record."""
+        changes = self._drop_retired()
+        if not self.lineup.arms:
+            return self._begin([], False, changes)
+        lineup, state = self.lineup, self.state
+        before = Notes(state)
+        started = time.perf_counter()
+        rows = lineup.plan(lineup.problem, lineup.algorithm.params, state, lineup.out)
+        self.planning_seconds += time.perf_counter() - started
+        planned, cut = self._cut(lineup.out[:rows].tolist())
+        if changes:
+            changes = f'{changes},"state":{dump_state(state)}'
+        else:
+            changes = before.changes(state)
+        return self._begin(planned, cut, changes)
+
+    def _cut(self, rows: list[list[int]]) -> tuple[list[tuple[int, int, int]], bool]:
+        """Cut a round where the next pull would cost more than may be spent; in indices of the problem."""
+        lineup = self.lineup
+        spent, limit = float(self.state.spent[0]), self.settings.limit
+        planned = []
+        for k, m, wanted in rows:
+            arm, fidelity = lineup.arms[k], lineup.columns[m]
+            cost = self._costs[arm][fidelity]
+            count = afford(limit - spent, cost, wanted)
+            if count > 0:
+                planned.append((arm, fidelity, count))
+                spent += count * cost
+            if count < wanted:
+                return planned, True
+        return planned, False
+
+    def _begin(self, rows: list[tuple[int, int, int]], cut: bool, changes: str) -> Record:
+        """Start a planned round; returns its record."""
+        record = Record(ROUND, self.asked, 0.0, write_round(rows, cut, changes))
+        self._open(rows, cut)
+        return record
+
+    def _open(self, rows: Sequence[Sequence[int]], cut: bool) -> None:
+        """Make a round the one being played, or end the study if it has no pulls."""
+        listed = self.listed(rows)
+        self.round = Round(self.asked, listed, cut)
+        if not listed:
+            self._end(cut)
+
+    def listed(self, rows: Sequence[Sequence[int]]) -> list[Row]:
+        """The rows of a round, each with the number of its first pull."""
+        starts: dict[tuple[int, int], int] = {}
+        listed = []
+        for arm, fidelity, count in rows:
+            start = starts.get((arm, fidelity))
+            if start is None:
+                start = int(self.state.pulls[self.lineup.cells[arm, fidelity]])
+            starts[arm, fidelity] = start + count
+            listed.append(Row(arm, fidelity, count, start))
+        return listed
+
+    def _end(self, cut: bool) -> None:
+        settings = self.settings
+        if cut:
+            self.state.clock[ROUNDS] += 1
+        if not self.lineup.arms:
+            self.ended = "failed"
+        elif settings.spends:
+            self.ended = "budget" if settings.limit == settings.budget else "max_cost"
+        else:
+            self.ended = "max_cost" if cut else "certified"
+
+    def _drop_retired(self) -> str:
+        """Go on with the arms that are left; returns what the record of the round has to say of it."""
+        left = [arm for arm in self.lineup.arms if arm not in self.retired]
+        if len(left) == len(self.lineup.arms):
+            return ""
+        self._line_up(left)
+        return f',"arms":{left}'
+
+    def _line_up(self, arms: list[int]) -> None:
+        """Keep the statistics of some arms; an algorithm's notes start anew."""
+        old, before = self.state, self.lineup
+        self.lineup = line_up_rest(self.settings, self._full, arms)
+        algorithm = self.lineup.algorithm
+        self.state = new_state(self.lineup.problem, algorithm.memory, algorithm.notes)
+        places = [before.arms.index(arm) for arm in arms]
+        for part in ("pulls", "sums", "squares", "deviations"):
+            getattr(self.state, part)[:] = getattr(old, part)[places]
+        self.state.clock[: ROUNDS + 1] = old.clock[: ROUNDS + 1]
+        self.state.spent[:] = old.spent
+
+    def _follow(self, record: Record) -> None:
+        """Another process planned a round."""
+        if record.pull != self.asked or not self.due:
+            raise StorageError(
+                f"the log holds a round from pull {record.pull} on, but {self.asked} were asked for and "
+                f"{self.round.first + self.round.folded} have counted: it is damaged"
+            )
+        self.enter(read_round(record.text))
+
+    def enter(self, body: dict[str, object]) -> None:
+        """Enter a planned round as its record describes it."""
+        if "arms" in body:
+            self._line_up(list(body["arms"]))  # type: ignore[call-overload]
+        if "state" in body:
+            load_state(self.state, body["state"])  # type: ignore[arg-type]
+        else:
+            apply_notes(self.state, body)
+        self._open(body["rows"], bool(body.get("cut", False)))  # type: ignore[arg-type]
+
+    def recommend(self) -> int:
+        """The arm the policy would answer with, as an index of the problem; -1 if none is left."""
+        lineup = self.lineup
+        if not lineup.arms:
+            return -1
+        # An algorithm may write into its memory when asked; decisions must not depend on who asks.
+        copied = copy_state(self.state)
+        return lineup.arms[int(lineup.algorithm.recommend(lineup.problem, lineup.algorithm.params, copied))]

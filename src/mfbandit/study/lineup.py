@@ -1,0 +1,85 @@
+"""The arms that are in play, and the policy made ready for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mfbandit.core import Algorithm, Arrays, Ints, State
+from mfbandit.errors import MissingExtra
+from mfbandit.kernel import compiled
+from mfbandit.study.settings import Settings
+
+__all__ = ["Lineup", "copy_state", "line_up", "line_up_rest"]
+
+
+@dataclass
+class Lineup:
+    """The arms in play, what kernels see of them, and the algorithm."""
+
+    problem: Arrays
+    algorithm: Algorithm
+    arms: list[int]
+    """Index in the user's problem of each arm in play."""
+    columns: list[int]
+    """Index in the user's problem of each fidelity in use."""
+    out: Ints
+    plan: Callable[..., Any]
+    """`algorithm.plan`, or its compiled form once that pays."""
+    asked_to_compile: bool = False
+    cells: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """Where the statistics of an arm at a fidelity are, from indices of the user's problem."""
+
+    def __post_init__(self) -> None:
+        for k, arm in enumerate(self.arms):
+            for m, fidelity in enumerate(self.columns):
+                self.cells[arm, fidelity] = k, m
+
+    def compile(self, state: State) -> None:
+        """Compile `plan`, which takes seconds the first time on a machine; without numba, do nothing."""
+        spare = copy_state(state)
+        try:
+            faster = compiled(self.algorithm.plan)
+            faster(self.problem, self.algorithm.params, spare, self.out.copy())
+        except MissingExtra:
+            return
+        self.plan = faster
+
+
+def copy_state(state: State) -> State:
+    """A state that can be changed without changing this one."""
+    return state._replace(**{name: np.copy(part) for name, part in state._asdict().items()})
+
+
+def line_up(settings: Settings, full: Arrays) -> Lineup:
+    """Put all arms in play."""
+    return line_up_rest(settings, full, list(range(full.cost.shape[0])))
+
+
+def line_up_rest(settings: Settings, full: Arrays, arms: list[int]) -> Lineup:
+    """Put some arms in play. Which fidelity is the truth stays as it is."""
+    problem = full._replace(
+        cost=np.ascontiguousarray(full.cost[arms]),
+        bias=np.ascontiguousarray(full.bias[arms]),
+        rate=np.ascontiguousarray(full.rate[arms]),
+    )
+    reward = settings.problem.reward
+    if arms:
+        algorithm = settings.policy.algorithm(problem, settings.goal, lambda x: float(reward.to_unit(x)))
+    else:
+        algorithm = Algorithm(_stop, _nobody, None, 0)
+    out = np.zeros((algorithm.rows, 3), dtype=np.int64)
+    return Lineup(problem, algorithm, arms, full.columns.tolist(), out, algorithm.plan)
+
+
+def _stop(*arguments: Any) -> int:
+    """The plan of a study that has no arms left."""
+    return 0
+
+
+def _nobody(*arguments: Any) -> int:
+    """The answer of a study that has no arms left."""
+    return -1

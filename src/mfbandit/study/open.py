@@ -1,0 +1,151 @@
+"""Making and opening studies."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from mfbandit.algorithms import Policy
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.problem import Problem
+from mfbandit.storage import open_storage
+from mfbandit.storage.records import Storage
+from mfbandit.study.settings import Settings, read_header, write_header
+from mfbandit.study.study import Study
+
+__all__ = ["DEFAULT_NAME", "DEFAULT_POLICY", "check_name", "create_study", "load_study", "open_study"]
+
+DEFAULT_POLICY = "lucb-c"
+DEFAULT_NAME = "study"
+
+
+def create_study(
+    problem: Problem,
+    *,
+    delta: float = 0.05,
+    policy: Policy | str = DEFAULT_POLICY,
+    epsilon: float = 0.0,
+    max_cost: float | None = None,
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    load_if_exists: bool = False,
+    budget: float | None = None,
+    retries: int = 2,
+    on_failure: str = "stop",
+    lease_seconds: float = 3600.0,
+    durable: bool = True,
+) -> Study:
+    """Start a study.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to choose from, and how it can be measured.
+    delta : float
+        Probability of a wrong answer that is allowed.
+    policy : Policy or str
+        The policy, as an object or as ``name:key=value,...``.
+    epsilon : float
+        An answer within this of the best is good enough (0: the best).
+    max_cost : float, optional
+        The study never asks for more than this costs, whatever the number of workers.
+    storage : str or Storage, optional
+        ``sqlite:///file.db``, a path of a SQLite file, ``postgresql://...``, or a storage object; by
+        default the study lives in memory.
+    name : str, optional
+        Its name in the storage, "study" by default.
+    seed : int
+        Seeds of pulls are derived from it.
+    load_if_exists : bool
+        Go on with a study of this name if there is one; it must have the same settings.
+    budget : float, optional
+        What to spend, for policies that minimise regret.
+    retries : int
+        How often a failed pull is tried again.
+    on_failure : {"stop", "retire"}
+        What happens when a pull has failed too often: the study stops, or goes on without the arm.
+    lease_seconds : float
+        How long a pull that was handed out may take before it is handed out again.
+    durable : bool
+        Whether results survive a loss of power; without it, they survive the death of the process only,
+        and are written faster.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
+    >>> create_study(problem, max_cost=100).ask(4)[0].fidelity
+    'quick'
+    """
+    settings = Settings(
+        problem=problem,
+        policy=policy,  # type: ignore[arg-type]
+        delta=delta,
+        epsilon=epsilon,
+        budget=budget,
+        max_cost=max_cost,
+        seed=seed,
+        retries=retries,
+        on_failure=on_failure,
+        lease_seconds=lease_seconds,
+    )
+    chosen = check_name(DEFAULT_NAME if name is None else name)
+    place = open_storage(storage)
+    if place.create(chosen, write_header(settings, secrets.token_hex(8))):
+        return open_study(place, chosen, durable)
+    if not load_if_exists:
+        raise StudyError(
+            f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, "
+            "or another name"
+        )
+    study = open_study(place, chosen, durable)
+    study.settings.check_same(settings, chosen)
+    return study
+
+
+def load_study(storage: str | Storage, name: str | None = None, durable: bool = True) -> Study:
+    """Open a study that exists.
+
+    Parameters
+    ----------
+    storage : str or Storage
+        Where it is: a URL, a path of a SQLite file, or a storage object.
+    name : str, optional
+        Its name; not needed if the storage holds one study only.
+    durable : bool
+        As for `create_study`.
+
+    Returns
+    -------
+    Study
+    """
+    place = open_storage(storage, existing=True)
+    if name is not None:
+        return open_study(place, check_name(name), durable)
+    names = list(place.headers())
+    if len(names) != 1:
+        held = "no study" if not names else f"{len(names)} studies: {', '.join(map(repr, names[:10]))}"
+        raise StudyError(f"the storage holds {held}; a name is needed to tell which one to open")
+    return open_study(place, names[0], durable)
+
+
+def open_study(storage: Storage, name: str, durable: bool) -> Study:
+    """Open a study of a storage."""
+    header = storage.headers().get(name)
+    if header is None:
+        known = ", ".join(map(repr, list(storage.headers())[:10])) or "none"
+        raise StudyError(f"the storage holds no study named {name!r}; it holds {known}")
+    settings, identity = read_header(header, name)
+    return Study(storage, name, settings, identity, durable)
+
+
+def check_name(name: Any) -> str:
+    """Refuse what cannot be the name of a study."""
+    if not isinstance(name, str) or not name.strip() or "\0" in name:
+        raise InvalidInput(f"the name of a study must be a text that is not blank, got {name!r}")
+    return name

@@ -1,0 +1,154 @@
+"""The answer of a study."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import MissingExtra
+from mfbandit.study.view import View
+
+if TYPE_CHECKING:
+    from mfbandit.study.study import Study
+
+__all__ = ["ArmResult", "Result", "pandas"]
+
+
+def pandas() -> Any:
+    """The pandas module, or an error that names the extra."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtra("data frames need pandas: pip install 'mfbandit[pandas]'") from error
+    return pandas
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """What a study knows of one arm."""
+
+    arm: str
+    low: float
+    """Lower bound of the true mean."""
+    high: float
+    """Upper bound of the true mean."""
+    pulls: dict[str, int]
+    """Pulls by fidelity."""
+    means: dict[str, float | None]
+    """Mean reward by fidelity; None where there is none."""
+    cost: float
+    retired: str | None = None
+    """Why the arm was given up."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of a study, final if the study was done.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> from mfbandit.study import create_study
+    >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=10)
+    >>> while not study.done:
+    ...     for pull in study.ask():
+    ...         _ = study.tell(pull, 0.5)
+    >>> result = study.result()
+    >>> result.status, result.cost, result.arms[0].pulls
+    ('max_cost', 10.0, {'exact': 5})
+    """
+
+    study: str
+    status: str
+    best: str | None
+    confidence: float
+    cost: float
+    pulls: int
+    policy: str
+    delta: float
+    epsilon: float
+    seed: int
+    arms: tuple[ArmResult, ...]
+    reasons: tuple[str, ...] = ()
+    """Why the study failed, if it did."""
+
+    @classmethod
+    def of(cls, study: Study, view: View, status: str | None = None) -> Result:
+        """The result of a study as it stands in a view."""
+        settings = study.settings
+        return cls(
+            study=study.name,
+            status=status or view.status,
+            best=view.best,
+            confidence=view.confidence,
+            cost=view.cost,
+            pulls=view.pulls,
+            policy=settings.policy.label,
+            delta=settings.delta,
+            epsilon=settings.epsilon,
+            seed=settings.seed,
+            arms=_arms(view),
+            reasons=tuple(view.reasons),
+        )
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Bounds of the true means by arm."""
+        return {arm.arm: (arm.low, arm.high) for arm in self.arms}
+
+    @property
+    def retired(self) -> dict[str, str]:
+        """The arms that were given up, and why."""
+        return {arm.arm: arm.retired for arm in self.arms if arm.retired is not None}
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as a plain JSON object; a bound that is infinite becomes None."""
+        plain = asdict(self)
+        for arm in plain["arms"]:
+            for end in ("low", "high"):
+                arm[end] = arm[end] if math.isfinite(arm[end]) else None
+        return {**plain, "arms": list(plain["arms"]), "reasons": list(self.reasons)}
+
+    def to_frame(self) -> Any:
+        """One row per arm, as a pandas data frame."""
+        rows = [
+            {
+                "arm": arm.arm,
+                "best": arm.arm == self.best,
+                "low": arm.low,
+                "high": arm.high,
+                "cost": arm.cost,
+                "pulls": sum(arm.pulls.values()),
+                **{f"pulls at {name}": count for name, count in arm.pulls.items()},
+                **{f"mean at {name}": mean for name, mean in arm.means.items()},
+                "retired": arm.retired,
+            }
+            for arm in self.arms
+        ]
+        return pandas().DataFrame(rows)
+
+
+def _arms(view: View) -> tuple[ArmResult, ...]:
+    problem = view.settings.problem
+    bounds = view.intervals()
+    widest = (
+        (-math.inf, math.inf) if problem.reward.low is None else (problem.reward.low, problem.reward.high)
+    )
+    found = []
+    for arm, name in enumerate(problem.arms):
+        pulls: dict[str, int] = {}
+        means: dict[str, float | None] = {}
+        cost = 0.0
+        for fidelity, kind in enumerate(problem.fidelities):
+            count, mean = 0, None
+            if arm in view.arms and fidelity in view.columns:
+                cell = view.arms.index(arm), view.columns.index(fidelity)
+                count = int(view.state.pulls[cell])
+                if count:
+                    mean = float(problem.reward.from_unit(float(view.state.sums[cell]) / count))
+            pulls[kind.name], means[kind.name] = count, mean
+            cost += count * float(problem.costs[arm, fidelity])
+        low, high = bounds.get(name, widest)
+        found.append(ArmResult(name, low, high, pulls, means, cost, view.retired.get(arm)))
+    return tuple(found)

@@ -1,0 +1,120 @@
+"""Studies: real evaluations, asked for and told one by one or many at once, by any number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import StudyError
+from mfbandit.problem import Problem
+from mfbandit.study.desk import Desk
+from mfbandit.study.view import View
+
+if TYPE_CHECKING:
+    from mfbandit.study.result import Result
+
+__all__ = ["Study"]
+
+
+class Study(Desk):
+    """A search for the best arm by real evaluations.
+
+    Made by `create_study` and `load_study`. All methods may be called from any thread, and several
+    processes may open the same study at once: they share its pulls, its results and its budget, and take
+    the decisions that a single worker would have taken.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> from mfbandit.study import create_study
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.0)], reward="bernoulli")
+    >>> study = create_study(problem, delta=0.1)
+    >>> while not study.done:
+    ...     for pull in study.ask(2):
+    ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
+    >>> study.best, study.status, study.cost
+    ('b', 'certified', 206.0)
+    """
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.settings.problem
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing more to ask for."""
+        return self.status != "running"
+
+    @property
+    def status(self) -> str:
+        """One of "running", "certified", "max_cost", "budget" and "failed"."""
+        return self.current().status
+
+    @property
+    def cost(self) -> float:
+        """What all pulls that have a result cost together."""
+        return self.current().cost
+
+    @property
+    def best(self) -> str | None:
+        """The arm that the policy would answer with now; None before the first result."""
+        return self.view().best
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is that `best` is the best; valid whenever you look."""
+        return self.view().confidence
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Bounds of every arm's true mean, in units of the reward.
+
+        All of them hold, at all times at once, with probability 1 - delta.
+        """
+        return self.view().intervals()
+
+    def view(self) -> View:
+        """What the data say at this moment, all of it from one moment."""
+        with self._lock:
+            return View(self.current())
+
+    def result(self, status: str | None = None) -> Result:
+        """The answer so far; final when the study is done.
+
+        Parameters
+        ----------
+        status : str, optional
+            Another status to put into it, such as "cancelled".
+        """
+        from mfbandit.study.result import Result
+
+        with self._lock:
+            return Result.of(self, View(self.current()), status)
+
+    def to_frame(self) -> Any:
+        """One row per pull that has a result, in the order of asking, as a pandas data frame."""
+        from mfbandit.study.transfer import study_frame
+
+        return study_frame(self)
+
+    def export(self, path: Any) -> None:
+        """Write the study to a file of JSON lines, which `import_study` reads."""
+        from mfbandit.study.transfer import export_study
+
+        export_study(self, path)
+
+    def __repr__(self) -> str:
+        """Show it as one line."""
+        course = self._course
+        return f"<Study {self.name!r}: {course.status}, {course.asked} pulls asked, cost {course.cost:g}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Study], tuple[Any, ...]]:
+        """Another process gets the study by opening its storage."""
+        if not self.storage.url:
+            raise StudyError(
+                "a study in memory cannot be sent to another process: "
+                "give it a storage such as sqlite:///study.db"
+            )
+        from mfbandit.study.open import load_study
+
+        return load_study, (self.storage.url, self.name, self._durable)

@@ -1,0 +1,167 @@
+"""Studies as files of JSON lines, and as data frames.
+
+The first line of a file is the header of the study; every other line is one record of its log, in order.
+Leases are left out: whoever goes on with an imported study is handed the pulls that were out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import MfbanditError, StorageError, StudyError
+from mfbandit.storage import open_storage
+from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage
+from mfbandit.study.course import Course
+from mfbandit.study.open import check_name, open_study
+from mfbandit.study.result import pandas
+from mfbandit.study.settings import read_header, write_header
+
+if TYPE_CHECKING:
+    from mfbandit.study.study import Study
+
+__all__ = ["export_study", "import_study", "study_frame"]
+
+
+def export_study(study: Study, path: str | os.PathLike[str]) -> None:
+    """Write a study to a file of JSON lines; the file appears when it is complete."""
+    header = json.loads(write_header(study.settings, study.identity))
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    with open(partial, "w", encoding="utf-8") as file:
+        file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
+        for record in _kept(study):
+            file.write(json.dumps(_to_line(record)) + "\n")
+    os.replace(partial, target)
+
+
+def import_study(
+    path: str | os.PathLike[str], storage: str | Storage | None = None, name: str | None = None
+) -> Study:
+    """Read a study that `Study.export` wrote into a storage.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    storage : str or Storage, optional
+        Where to put it; in memory by default.
+    name : str, optional
+        A new name; the one it had by default.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import tempfile, mfbandit as mf
+    >>> from mfbandit.study import create_study
+    >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), name="mine")
+    >>> study.tell(study.ask()[0], 0.5)
+    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study.export(f"{folder}/mine.jsonl")
+    ...     import_study(f"{folder}/mine.jsonl")
+    <Study 'mine': running, 2 pulls asked, cost 1>
+    """
+    lines = _lines(path)
+    header = next(lines, None)
+    if not isinstance(header, dict) or header.get("mfbandit") != "study":
+        raise StorageError(f"{os.fspath(path)!r} is not an exported study: its first line is not a header")
+    chosen = check_name(header.get("name") if name is None else name)
+    settings, identity = read_header(json.dumps(header), chosen)
+    records = [_from_line(line, place, path) for place, line in enumerate(lines, start=2)]
+    try:
+        Course(settings).apply(records)
+    except (MfbanditError, LookupError, TypeError, ValueError) as error:
+        raise StorageError(f"{os.fspath(path)!r} does not hold the course of a study: {error}") from error
+    place = open_storage(storage)
+    if not place.create(chosen, write_header(settings, identity)):
+        raise StudyError(f"a study named {chosen!r} exists already: import it under another name")
+    place.log(chosen).exchange(0, lambda news, clock: records, safe=True)
+    return open_study(place, chosen, True)
+
+
+def study_frame(study: Study) -> Any:
+    """One row per pull that has a result, in the order of asking, as a pandas data frame."""
+    problem = study.problem
+    rewards: dict[int, float] = {}
+    rows: list[tuple[int, int, int, int]] = []
+    planned = 0
+    for record in _kept(study):
+        if record.kind == RESULT:
+            rewards[record.pull] = record.value
+        elif record.kind == ROUND:
+            for arm, fidelity, count in json.loads(record.text or "")["rows"]:
+                rows += [(planned, record.pull + place, arm, fidelity) for place in range(count)]
+                record = record._replace(pull=record.pull + count)
+            planned += 1
+    told = [row for row in rows if row[1] in rewards]
+    return pandas().DataFrame(
+        {
+            "pull": [row[1] for row in told],
+            "round": [row[0] for row in told],
+            "arm": [problem.arms[row[2]] for row in told],
+            "fidelity": [problem.fidelities[row[3]].name for row in told],
+            "cost": [float(problem.costs[row[2], row[3]]) for row in told],
+            "reward": [rewards[row[1]] for row in told],
+        }
+    )
+
+
+def _kept(study: Study) -> Iterator[Record]:
+    """The records of a study, in order, without leases."""
+    _, settled, current = study.storage.log(study.name).past()
+    for record in (*settled, *current):
+        if record[0] != LEASE:
+            yield Record(*record)
+
+
+def _to_line(record: Record) -> dict[str, Any]:
+    line: dict[str, Any] = {"kind": KINDS[record.kind], "pull": record.pull}
+    if record.kind == RESULT:
+        line["reward"] = record.value
+    elif record.kind == FAILURE:
+        line["reason"] = record.text
+    elif record.kind == ROUND:
+        line.update(json.loads(record.text or ""))
+    return line
+
+
+def _from_line(line: Any, number: int, path: Any) -> Record:
+    """Read one line of a file back into a record."""
+    try:
+        kind, pull = KINDS.index(line["kind"]), line["pull"]
+        if isinstance(pull, bool) or not isinstance(pull, int) or pull < 0:
+            raise ValueError(f"pull {pull!r} is not a number of a pull")
+        if kind == RESULT:
+            return Record(kind, pull, float(line["reward"]))
+        if kind == FAILURE:
+            return Record(kind, pull, 0.0, str(line["reason"]))
+        if kind == ROUND:
+            body = {key: value for key, value in line.items() if key not in ("kind", "pull")}
+            return Record(kind, pull, 0.0, json.dumps(body, separators=(",", ":")))
+        return Record(kind, pull)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StorageError(f"line {number} of {os.fspath(path)!r} is not a record: {error}") from None
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """The JSON values of a file of JSON lines."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, text in enumerate(file, start=1):
+                try:
+                    yield json.loads(text)
+                except ValueError:
+                    raise StorageError(
+                        f"line {number} of {os.fspath(path)!r} is not JSON: the file is damaged or cut off"
+                    ) from None
+    except OSError as error:
+        raise StorageError(f"{os.fspath(path)!r} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise StorageError(f"{os.fspath(path)!r} is not a text file of JSON lines") from None

@@ -1,0 +1,9 @@
+"""Contract tests that new parts must pass, and what they need.
+
+A new storage is tested by a class that inherits `StorageContract` and tells how to open one.
+"""
+
+from mfbandit.testing.postgres import PostgresMissing, temporary_postgres
+from mfbandit.testing.storages import StorageContract
+
+__all__ = ["PostgresMissing", "StorageContract", "temporary_postgres"]

@@ -1,0 +1,37 @@
+import json
+
+from mfbandit.cli import main
+
+
+def test_json_is_one_object_and_files_are_written(capsys, tmp_path):
+    out = tmp_path / "deep" / "folder"
+    assert main(["reproduce", "figure-1a", "--trials", "2", "--out", str(out), "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert found["index"] == str(out / "index.html")
+    [table] = found["studies"]["figure-1a"]["tables"]
+    assert len(table["records"]) == 20
+    assert captured.err.startswith("mfbandit: figure-1a done in ")
+    names = {path.name for path in out.iterdir()}
+    assert names == {f"figure-1a.{ending}" for ending in ("csv", "json", "png", "svg")} | {"index.html"}
+
+
+def test_people_get_the_claim_the_findings_and_the_page(capsys, tmp_path):
+    assert main(["reproduce", "bounds", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "The paper: Theorem 3.1" in text
+    assert "Measured:" in text
+    assert str(tmp_path / "index.html") in text
+    assert "figure-1a" in text
+
+
+def test_the_default_is_everything(monkeypatch, capsys, tmp_path):
+    asked = []
+
+    def run(what, out, **settings):
+        asked.append((what, str(out), settings))
+        return []
+
+    monkeypatch.setattr("mfbandit.reproduce.reproduce", run)
+    assert main(["reproduce", "--trials", "3"]) == 0
+    assert asked == [("all", "reproduction", {"trials": 3, "seed": 0, "quiet": False})]

@@ -1,0 +1,81 @@
+"""A crew of worker processes on one study, some of which are killed; run as a program by the tests.
+
+    python crew.py URL NAME WORKERS KILLS SEED ACKNOWLEDGED
+
+Workers are forked, so that starting one takes milliseconds, and open the study by themselves. Each appends
+to the file ACKNOWLEDGED what `tell` has confirmed to it. The crew ends when KILLS workers were killed at
+random moments or, with KILLS = 0, when the study is done; it prints how many it killed.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+
+
+def reward_of(seed: int) -> float:
+    """What an evaluation returns: a function of the seed alone."""
+    return random.Random(seed).random() ** 2
+
+
+def work(url: str, name: str, acknowledged: str) -> None:
+    from mfbandit.study import load_study
+
+    study = load_study(url, name)
+    file = os.open(acknowledged, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    while not study.done:
+        pulls = study.ask(2)
+        for pull in pulls:
+            if study.tell(pull, reward_of(pull.seed)):
+                os.write(file, f"{pull.id} {reward_of(pull.seed)!r}\n".encode())
+        if not pulls:
+            time.sleep(0.002)
+
+
+def hire(url: str, name: str, acknowledged: str) -> int:
+    """Start a worker; its exit code is 1 if anything at all went wrong."""
+    number = os.fork()
+    if number:
+        return number
+    try:
+        work(url, name, acknowledged)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def main() -> None:
+    url, name, workers, kills, seed, acknowledged = sys.argv[1:]
+    import psycopg
+    import sqlalchemy.dialects.postgresql.psycopg
+
+    import mfbandit.study
+    import mfbandit.storage.sql
+
+    chance = random.Random(int(seed))
+    crew = [hire(url, name, acknowledged) for _ in range(int(workers))]
+    killed = 0
+    while killed < int(kills):
+        time.sleep(chance.uniform(0.0, 0.06))
+        victim = chance.randrange(len(crew))
+        os.kill(crew[victim], signal.SIGKILL)
+        _, status = os.waitpid(crew[victim], 0)
+        if not os.WIFSIGNALED(status):
+            raise SystemExit("the study ended before all workers were killed")
+        killed += 1
+        crew[victim] = hire(url, name, acknowledged)
+    if killed:
+        for number in crew:
+            os.kill(number, signal.SIGKILL)
+            killed += 1
+    codes = [os.waitpid(number, 0)[1] for number in crew]
+    if not killed and any(codes):
+        raise SystemExit(f"workers ended with {codes}")
+    print(killed)
+
+
+if __name__ == "__main__":
+    main()

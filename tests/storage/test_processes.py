@@ -1,0 +1,88 @@
+"""Many processes on one study, some of them killed: nothing is lost, nothing counts twice."""
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mfbandit as mf
+from mfbandit.storage.records import RESULT
+from mfbandit.study import Study, create_study, load_study
+
+CREW = Path(__file__).with_name("crew.py")
+reward_of = runpy.run_path(str(CREW))["reward_of"]
+
+PROBLEM = mf.Problem(
+    ["plain", "it's \"quoted\"", "<b>bold</b>", "two\nlines"],
+    [("quick", 1.0, 0.2), ("exact", 3.0, 0.0)],
+)
+
+
+def crew(study: Study, workers: int, kills: int, folder: Path) -> dict[int, float]:
+    """Let a crew work on a study; returns what was confirmed to its workers."""
+    confirmed = folder / "confirmed"
+    command = [sys.executable, CREW, study.storage.url, study.name, workers, kills, 1, confirmed]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert int(done.stdout) >= kills
+    lines = [line.split() for line in confirmed.read_text().splitlines()]
+    assert len({number for number, _ in lines}) == len(lines), "two workers were told that theirs counts"
+    return {int(number): float(reward) for number, reward in lines}
+
+
+def play(study: Study, pulls: int) -> None:
+    """Play a study in this process until so many pulls have counted."""
+    while study.view().pulls < pulls:
+        for pull in study.ask():
+            study.tell(pull, reward_of(pull.seed))
+
+
+def assert_like_one_worker(study: Study, settings: dict[str, object]) -> None:
+    """Compare a study with one that a single undisturbed worker played in memory."""
+    alone = create_study(PROBLEM, **settings)  # type: ignore[arg-type]
+    play(alone, study.view().pulls)
+    assert study.to_frame().equals(alone.to_frame())
+    assert (study.best, study.status, study.cost) == (alone.best, alone.status, alone.cost)
+    for mine, theirs in zip(study.current().state, alone.current().state, strict=True):
+        assert np.array_equal(mine, theirs)
+
+
+def assert_all_there(study: Study, confirmed: dict[int, float], asked: int) -> None:
+    results = [r for r in study.storage.log(study.name).read(0) if r.kind == RESULT]
+    rewards = {record.pull: record.value for record in results}
+    assert len(rewards) == len(results), "a pull counts twice"
+    assert confirmed.items() <= rewards.items(), "a confirmed result was lost"
+    assert sorted(rewards) == list(range(asked))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'study.db'}"
+    return str(request.getfixturevalue("postgres_database"))
+
+
+def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
+    settings: dict[str, object] = {"policy": "lucb-c:batch=3", "seed": 5}
+    study = create_study(PROBLEM, storage=url, lease_seconds=0.2, durable=False, **settings)  # type: ignore[arg-type]
+    confirmed = crew(study, workers=4, kills=200, folder=tmp_path)
+    assert confirmed
+    asked = study.current().asked
+    play(study, asked)
+    assert_all_there(study, confirmed, asked)
+    assert_like_one_worker(study, settings)
+    assert_like_one_worker(load_study(url), settings)
+
+
+def test_sixteen_processes_share_a_study(url: str, tmp_path: Path) -> None:
+    settings: dict[str, object] = {"policy": "lucb-c:batch=8", "max_cost": 800.0, "seed": 6}
+    study = create_study(PROBLEM, storage=url, **settings)  # type: ignore[arg-type]
+    confirmed = crew(study, workers=16, kills=0, folder=tmp_path)
+    assert study.status == "max_cost"
+    assert_all_there(study, confirmed, study.current().asked)
+    assert sorted(confirmed) == list(range(study.current().asked))
+    assert_like_one_worker(study, settings)
