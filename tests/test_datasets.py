@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -125,6 +126,9 @@ def test_every_shared_data_set_loads():
         top = np.sort(instance.truth)[::-1]
         assert top[0] - top[1] == pytest.approx(meta["top_two_gap"], abs=1e-6)
         assert sum(len(cell) for row in instance.law.cells for cell in row) == meta["rows"]
+        assert mf.simulate(instance, "successive-halving:repeats=2", trials=3, seed=1).stopped.all()
+        pull = SimpleNamespace(arm=meta["arms"][-1], fidelity=meta["fidelities"][0], seed=3)
+        assert instance.evaluator()(pull) in instance.law.cells[-1][0]
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data sets are not beside this checkout")

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mfbandit import plots
+from mfbandit import plot_style, plots
 from mfbandit.errors import InvalidInput
 from mfbandit.simulate import simulate
 
@@ -63,20 +63,20 @@ def test_labels_never_overlap():
     rng = np.random.default_rng(0)
     for _ in range(50):
         places = rng.random(6).tolist()
-        spread = plots._spread(places, 0.08)
+        spread = plot_style.spread(places, 0.08)
         assert np.diff(sorted(spread)).min() >= 0.08 - 1e-12
         assert np.argsort(spread).tolist() == np.argsort(places).tolist()
 
 
 def test_two_policies_never_look_alike():
     labels = [f"lucb-a:batch={n}" for n in range(1, 6)]
-    looks = plots._assign_looks(labels)
+    looks = plot_style.assign_looks(labels)
     assert len(set(looks.values())) == 5
     assert looks["lucb-a:batch=1"] == ("#0072B2", "o")
 
 
 def test_many_more_policies_than_looks_still_get_one():
-    looks = plots._assign_looks([f"lucb-a:batch={n}" for n in range(1, 30)])
+    looks = plot_style.assign_looks([f"lucb-a:batch={n}" for n in range(1, 30)])
     assert len(looks) == 29
 
 

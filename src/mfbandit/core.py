@@ -32,9 +32,13 @@ __all__ = [
     "State",
     "afford",
     "arrays",
+    "mean_of",
     "new_state",
     "observe",
-    "observe_sums",
+    "root_of",
+    "settle",
+    "tally",
+    "tally_sums",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -87,6 +91,10 @@ class State(NamedTuple):
     """Total cost so far, (1,)."""
     memory: Floats
     """Numbers that belong to the algorithm."""
+    means: Floats
+    """S / N, (K, M), brought up to date by `settle` when the rewards of a row are in."""
+    roots: Floats
+    """1 / sqrt(N), (K, M), likewise: most confidence radii are a multiple of it."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,7 @@ class Algorithm:
     notes: int = OWN
     """How many places of `State.clock` it uses."""
     sums_only: bool = False
-    """Whether counts and sums are all the statistics it reads."""
+    """Whether counts, sums and what is derived from them are all the statistics it reads."""
 
 
 def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
@@ -170,19 +178,21 @@ def new_state(problem: Arrays, memory: int = 0, clock: int = OWN) -> State:
         clock=np.zeros(clock, dtype=np.int64),
         spent=np.zeros(1),
         memory=np.zeros(memory),
+        means=np.zeros(shape),
+        roots=np.zeros(shape),
     )
 
 
 @kernel
-def observe_sums(state: State, arm: int, fidelity: int, reward: float) -> None:
-    """Enter one reward into the counts and sums alone, for algorithms that need no more in simulations."""
+def tally_sums(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Count one reward in the pulls and sums alone, for algorithms that need no more in simulations."""
     state.pulls[arm, fidelity] += 1
     state.sums[arm, fidelity] += reward
 
 
 @kernel
-def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
-    """Enter one reward (unit scale) into the state."""
+def tally(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Count one reward (unit scale) in all statistics but the derived ones."""
     n = state.pulls[arm, fidelity]
     total = state.sums[arm, fidelity]
     surprise = reward - (0.5 + total) / (n + 1)
@@ -190,6 +200,33 @@ def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
     state.sums[arm, fidelity] = total + reward
     state.squares[arm, fidelity] += reward * reward
     state.deviations[arm, fidelity] += surprise * surprise
+
+
+@kernel
+def settle(state: State, arm: int, fidelity: int) -> None:
+    """Bring the derived statistics of a stream up to date, after rewards were entered."""
+    share = 1.0 / state.pulls[arm, fidelity]
+    state.means[arm, fidelity] = state.sums[arm, fidelity] * share
+    state.roots[arm, fidelity] = math.sqrt(share)
+
+
+@kernel
+def mean_of(state: State, arm: int, fidelity: int) -> float:
+    """The mean reward of a stream that was pulled."""
+    return float(state.means[arm, fidelity])
+
+
+@kernel
+def root_of(state: State, arm: int, fidelity: int) -> float:
+    """1 / sqrt(n) of a stream that was pulled."""
+    return float(state.roots[arm, fidelity])
+
+
+@kernel
+def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Enter one reward (unit scale) into the state."""
+    tally(state, arm, fidelity, reward)
+    settle(state, arm, fidelity)
 
 
 @kernel

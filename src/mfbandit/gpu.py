@@ -3,21 +3,22 @@
 Each thread keeps the state of its trial in local memory, whose layout the compiler interleaves so that
 neighbouring threads touch neighbouring words, and in types as small as the numbers need: counts in 32
 bits, and sums of 0/1 rewards, which are whole numbers, too. All arithmetic is in double precision, as on
-the CPU. A GPU fuses multiplications with additions, which a CPU does not, so a near-tie may now and then
-be decided otherwise.
+the CPU, and multiplications are not fused with additions; only logarithms may differ in the last bit, so
+a trial that is decided otherwise than on the CPU is a rarity.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.core import Algorithm, State, observe, observe_sums
+from mfbandit.core import Algorithm, State, tally, tally_sums
 from mfbandit.errors import MfbanditError
 from mfbandit.instances import BernoulliLaw, Instance
-from mfbandit.kernel import bind, cuda_module, digest, on_device
+from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device, unfused
 from mfbandit.play import Limits, Sizes, play, reset
 from mfbandit.rewards import draw_of, trial_key
 
@@ -57,6 +58,23 @@ class Shape(NamedTuple):
         return cells * (4 + sums) + moments + 4 * self.arms + 8 * (self.clock + self.memory + 1) + 12 * self.rows
 
 
+@kernel
+def settle_nothing(state: State, arm: int, fidelity: int) -> None:
+    """Nothing is derived beforehand: on a GPU arithmetic is cheaper than memory."""
+
+
+@kernel
+def mean_from_sums(state: State, arm: int, fidelity: int) -> float:
+    """The mean reward of a stream that was pulled."""
+    return float(state.sums[arm, fidelity] * (1.0 / state.pulls[arm, fidelity]))
+
+
+@kernel
+def root_from_pulls(state: State, arm: int, fidelity: int) -> float:
+    """1 / sqrt(n) of a stream that was pulled."""
+    return math.sqrt(1.0 / state.pulls[arm, fidelity])
+
+
 def shape_of(instance: Instance, algorithm: Algorithm, fidelities: int) -> Shape:
     """The shape of a simulation."""
     return Shape(
@@ -88,12 +106,15 @@ def device_entry(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
         "plan": algorithm.plan,
         "recommend": algorithm.recommend,
         "draw": draw_of(instance),
-        "observe": observe_sums if algorithm.sums_only else observe,
+        "tally": tally_sums if algorithm.sums_only else tally,
+        "settle": settle_nothing,
+        "mean_of": mean_from_sums,
+        "root_of": root_from_pulls,
     }
     filled = bind(play, **parts)
     key = (digest(filled), shape)
     if key not in _entries:
-        _entries[key] = _build(filled, algorithm.recommend, shape)
+        _entries[key] = _build(filled, bind(algorithm.recommend, **parts), shape)
     return _entries[key]
 
 
@@ -131,6 +152,8 @@ def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], sh
                 cuda.local.array(clock, int32),
                 cuda.local.array(1, float64),
                 cuda.local.array(memory, float64),
+                cuda.local.array((1, 1), float64),
+                cuda.local.array((1, 1), float64),
             )
             out = cuda.local.array(rows, int32)
             clear(state)
@@ -155,7 +178,8 @@ def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], sh
                 for m in range(problem.cost.shape[1]):
                     pulls[i, k, problem.columns[m]] = state.pulls[k, m]
 
-    return cuda.jit(entry, max_registers=_REGISTERS)
+    # Without link-time optimisation, whose code generator fuses whatever it is told.
+    return cuda.jit(entry, max_registers=_REGISTERS, lto=False)
 
 
 def launch(
@@ -191,20 +215,12 @@ def launch(
         arrays = [cuda.to_device(np.ascontiguousarray(array[part])) for array in results]
         cost, best, stopped, pulls, mark_pulls, mark_best, trace = arrays
         count = part.stop - part.start
-        entry[(count + _BLOCK - 1) // _BLOCK, _BLOCK](
-            *there,
-            sizes.streams,
-            seed,
-            first,
-            cost,
-            best,
-            stopped,
-            pulls,
-            marks_there,
-            mark_pulls,
-            mark_best,
-            trace,
-        )
+        blocks = (count + _BLOCK - 1) // _BLOCK
+        numbers = (sizes.streams, seed, first)
+        with unfused():
+            entry[blocks, _BLOCK](
+                *there, *numbers, cost, best, stopped, pulls, marks_there, mark_pulls, mark_best, trace
+            )
         for array, device_array in zip(results, arrays, strict=True):
             if array[part].size:
                 array[part] = device_array.copy_to_host()

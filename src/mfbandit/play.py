@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford
+from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford, settle
 from mfbandit.kernel import kernel, slot
 from mfbandit.rewards import Law, trial_key
 
@@ -53,8 +53,8 @@ def draw(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> fl
 
 
 @slot
-def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
-    """Enter one reward into the statistics that the algorithm reads."""
+def tally(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Count one reward in the statistics that the algorithm reads."""
 
 
 @kernel
@@ -66,7 +66,8 @@ def pull(
     stream = int(arm) * streams + int(column)
     start = int(state.pulls[arm, fidelity])
     for n in range(start, start + count):
-        observe(state, arm, fidelity, draw(law, key, stream, arm, column, n))
+        tally(state, arm, fidelity, draw(law, key, stream, arm, column, n))
+    settle(state, arm, fidelity)
     state.clock[PULLS] += count
     state.spent[0] += count * problem.cost[arm, fidelity]
 
@@ -189,6 +190,8 @@ def play_many(
         np.zeros(sizes.clock, np.int64),
         np.zeros(1, np.float64),
         np.zeros(sizes.memory, np.float64),
+        np.zeros((arms, fidelities), np.float64),
+        np.zeros((arms, fidelities), np.float64),
     )
     out = np.zeros((sizes.rows, 3), np.int64)
     for i in range(cost.shape[0]):

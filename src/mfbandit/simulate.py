@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mfbandit.algorithms import Policy
 from mfbandit.algorithms import policy as read_policy
-from mfbandit.core import Algorithm, Arrays, Goal, arrays, observe, observe_sums
+from mfbandit.core import Algorithm, Arrays, Goal, arrays, tally, tally_sums
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
 from mfbandit.kernel import bind, compiled
@@ -176,7 +176,7 @@ def simulate(
         plan=ready.algorithm.plan,
         recommend=ready.algorithm.recommend,
         draw=draw_of(instance),
-        observe=observe_sums if ready.algorithm.sums_only else observe,
+        tally=tally_sums if ready.algorithm.sums_only else tally,
     )
 
     def piece(run: Callable[..., Any], first: int, last: int) -> int:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mfbandit.errors import InvalidInput, ModelWarning
-from mfbandit.reproduce import STUDIES, regret, reproduce
+from mfbandit.reproduce import STUDIES, regret, reproduce, termination
 from mfbandit.reproduce import hard as hard_pair
 from mfbandit.reproduce.section import Section
 
@@ -79,7 +79,8 @@ def test_the_exponent_of_a_power_is_found():
     assert hard_pair.slope(budgets, [2 * budget ** (2 / 3) for budget in budgets]) == pytest.approx(2 / 3)
 
 
-def test_termination(tmp_path):
+def test_termination(tmp_path, monkeypatch):
+    monkeypatch.setattr(termination, "MAX_PULLS", 500_000)
     [section] = reproduce("termination", tmp_path, trials=2)
     records = {(one["instance"], one["policy"]): one for one in section.tables[0].records}
     assert records["forever", "lucb-a:top=0.6,second=0.5"]["stopped"] == 0

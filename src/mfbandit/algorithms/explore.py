@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from mfbandit.core import Arrays, Ints, State
+from mfbandit.core import Arrays, Ints, State, mean_of, root_of
 from mfbandit.kernel import kernel, slot
 
 __all__ = ["EXPLORE", "explore_a", "explore_b", "explore_c"]
@@ -17,8 +17,8 @@ SWEPT_AS_LEADER, SWEPT_AS_CHALLENGER = -1, -2
 
 
 @slot
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
-    """Upper confidence bound of one stream."""
+def high(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
+    """Upper confidence bound of one stream that was pulled."""
 
 
 @kernel
@@ -33,7 +33,7 @@ def put(out: Ints, row: int, arm: int, fidelity: int, count: int) -> int:
 @kernel
 def gap(problem: Arrays, params: Any, state: State, arm: int, fidelity: int, leading: bool) -> float:
     """The estimated gap, hat Delta in Section 3.2, of a fidelity that was pulled."""
-    mean = state.sums[arm, fidelity] * (1.0 / state.pulls[arm, fidelity])
+    mean = mean_of(state, arm, fidelity)
     if leading:
         return float(mean - problem.bias[arm, fidelity] - params.second)
     return float(params.top - (mean + problem.bias[arm, fidelity]))
@@ -47,15 +47,14 @@ def explore_a(
     total = 0
     for m in range(problem.cost.shape[1]):
         total += state.pulls[arm, m]
-    optimism = 2.0 * problem.spread * math.log(total) if total > 0 else 0.0
+    optimism = math.sqrt(2.0 * problem.spread * math.log(total)) if total > 0 else 0.0
     chosen, best = 0, -math.inf
     for m in range(problem.cost.shape[1]):
-        n = state.pulls[arm, m]
-        if n == 0:
+        if state.pulls[arm, m] == 0:
             chosen = m
             break
         estimate = gap(problem, params, state, arm, m, arm == leader)
-        index = (estimate + math.sqrt(optimism * (1.0 / n))) * problem.rate[arm, m]
+        index = (estimate + optimism * root_of(state, arm, m)) * problem.rate[arm, m]
         if index > best:
             chosen, best = m, index
     return put(out, row, arm, chosen, params.batch)
@@ -107,12 +106,10 @@ def explore_c(
     chosen = problem.truest
     for place in range(problem.cost.shape[1]):
         m = problem.order[place]
-        n = state.pulls[arm, m]
-        if n == 0 or m == problem.truest:
+        if state.pulls[arm, m] == 0 or m == problem.truest:
             chosen = m
             break
-        total = state.sums[arm, m]
-        radius = above(problem, width, n, total, state.squares[arm, m], state.deviations[arm, m]) - total / n
+        radius = high(problem, state, arm, m, width) - mean_of(state, arm, m)
         if radius >= problem.bias[arm, m]:
             chosen = m
             break

@@ -26,7 +26,7 @@ from mfbandit.algorithms.explore import EXPLORE
 from mfbandit.algorithms.policy import Policy, one_of, positive
 from mfbandit.confidence import BOUNDS, bound_kernels
 from mfbandit.confidence.select import SELECT_CLOCK, lower, select_memory, top_two, upper
-from mfbandit.core import PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.core import GAUSSIAN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import bind, kernel, slot
 
@@ -164,6 +164,9 @@ class LUCB(Policy):
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
+        if (problem.kind == GAUSSIAN) != (self.bound == "gaussian") and self.bound not in ("paper", "hoeffding"):
+            kind = "Gaussian rewards" if problem.kind == GAUSSIAN else "rewards in a range"
+            raise PolicyError(f"bound {self.bound!r} is not made for {kind}; try bound=hoeffding")
         n_arms, n_fidelities = problem.cost.shape
         least = 4 * n_arms * n_fidelities
         factor = least if self.factor is None else self.factor

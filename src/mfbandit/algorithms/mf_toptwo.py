@@ -1,4 +1,4 @@
-"""`mf-toptwo`: the default policy, near the limit without prior knowledge."""
+"""`mf-toptwo`, the default policy: near the limit, with no prior knowledge, and it always stops."""
 
 from __future__ import annotations
 
@@ -7,31 +7,73 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mfbandit.algorithms.explore import put
-from mfbandit.algorithms.policy import Policy
+from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.algorithms.toptwo import (
     CENTRE,
-    CHECK,
+    DUE,
     EVIDENCE,
     PER_ARM,
+    SHARE,
     SPENT,
     SPLIT,
+    VALUE,
     TopTwoParams,
-    promise2,
-    promising,
+    promise,
     refresh,
     split,
+    truth,
 )
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import PROVEN, pair_scratch, prove
+from mfbandit.confidence.pair import LOWEST_AT, PROVEN, REFUTED, SHORTFALL, pair_scratch, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, OWN, PULLS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 
+__all__ = ["MFTopTwo", "plan", "recommend"]
 
-ACTIVE = OWN
+#: Places of the clock: leader + 1, arm pulled last + 1, its stream + 1 if its rewards were active.
+LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
+CLOCK = OWN + 3
+
+TUNING = dict(hope=1.5, doubt=0.4, forced=0.1, spread=2.0, check=0.8, passive=0.1, clip=1.5, bal=0.0)
+
+
+@kernel
+def active_at(problem: Arrays) -> int:
+    """Where the active statistics, n, S and Q of each stream, start in the memory."""
+    return problem.cost.shape[0] * PER_ARM
+
+
+@kernel
+def before_at(problem: Arrays) -> int:
+    """Where n, S and Q of the stream pulled last, as they were before, start in the memory."""
+    return problem.cost.shape[0] * (PER_ARM + 3 * problem.cost.shape[1])
+
+
+@kernel
+def records_at(problem: Arrays) -> int:
+    """Where the records of beaten arms start in the memory."""
+    return before_at(problem) + 3
+
+
+@kernel
+def scratch_at(problem: Arrays) -> int:
+    """Where the scratch space of the certificate starts in the memory."""
+    return records_at(problem) + 12 * problem.cost.shape[0] * problem.cost.shape[1]
+
+
+@kernel
+def out_of_race(params: TopTwoParams, state: State, arm: int, leader: int) -> bool:
+    """Whether an arm needs no more comparison with the leader.
+
+    "Beaten within epsilon" is not transitive: with epsilon > 0 only the leader's own victories count.
+    """
+    return state.notes[arm] == leader + 1 or (params.epsilon == 0.0 and state.notes[arm] > 0)
 
 
 @kernel
 def first_fidelity(problem: Arrays, arm: int) -> int:
+    """The fidelity at which the first pull of an arm tells most about its truth for its cost."""
     chosen, least = 0, math.inf
     for m in range(problem.cost.shape[1]):
         bias = problem.bias[arm, m]
@@ -42,154 +84,225 @@ def first_fidelity(problem: Arrays, arm: int) -> int:
 
 
 @kernel
-def leading(problem: Arrays, state: State) -> int:
-    best, leader = -math.inf, -1
+def start(problem: Arrays, state: State, out: Ints) -> int:
+    """Pull every arm once that was never pulled; nothing else is forced at the beginning."""
+    rows = 0
     for k in range(problem.cost.shape[0]):
-        if state.notes[k] == 0 and state.memory[k * PER_ARM + CENTRE] > best:
-            best, leader = state.memory[k * PER_ARM + CENTRE], k
-    return leader
+        pulls = 0
+        for m in range(problem.cost.shape[1]):
+            pulls += state.pulls[k, m]
+        if pulls == 0:
+            rows = put(out, rows, k, first_fidelity(problem, k), 1)
+    return rows
 
 
 @kernel
 def activate(problem: Arrays, state: State, arm: int, fidelity: int) -> None:
-    """Remember the stream about to be pulled, whose coming rewards are active."""
-    state.clock[ACTIVE] = 1 + arm * problem.cost.shape[1] + fidelity
-    place = problem.cost.shape[0] * (PER_ARM + 3 * problem.cost.shape[1])
+    """Declare the coming rewards of a stream active: remember its statistics before them."""
+    place = before_at(problem)
     state.memory[place] = float(state.pulls[arm, fidelity])
     state.memory[place + 1] = state.sums[arm, fidelity]
     state.memory[place + 2] = state.squares[arm, fidelity]
+    state.clock[ACTIVE] = 1 + arm * problem.cost.shape[1] + fidelity
 
 
 @kernel
 def settle(problem: Arrays, state: State) -> None:
     """Enter the rewards of the last round into the active statistics, if they were active."""
-    if state.clock[ACTIVE] == 0:
-        return
-    arms, fidelities = problem.cost.shape
     stream = state.clock[ACTIVE] - 1
-    arm, fidelity = stream // fidelities, stream % fidelities
-    place = arms * (PER_ARM + 3 * fidelities)
-    active = arms * PER_ARM + 3 * stream
-    state.memory[active] += float(state.pulls[arm, fidelity]) - state.memory[place]
-    state.memory[active + 1] += state.sums[arm, fidelity] - state.memory[place + 1]
-    state.memory[active + 2] += state.squares[arm, fidelity] - state.memory[place + 2]
-    state.clock[ACTIVE] = 0
+    if stream >= 0:
+        arm, fidelity = stream // problem.cost.shape[1], stream % problem.cost.shape[1]
+        place, active = before_at(problem), active_at(problem) + 3 * stream
+        state.memory[active] += float(state.pulls[arm, fidelity]) - state.memory[place]
+        state.memory[active + 1] += state.sums[arm, fidelity] - state.memory[place + 1]
+        state.memory[active + 2] += state.squares[arm, fidelity] - state.memory[place + 2]
+        state.clock[ACTIVE] = 0
+
+
+@kernel
+def record(problem: Arrays, params: TopTwoParams, state: State, winner: int, loser: int) -> None:
+    """Note who beat an arm, with both arms' statistics, all and active, at this moment."""
+    fidelities = problem.cost.shape[1]
+    state.notes[loser] = winner + 1
+    state.memory[loser * PER_ARM + EVIDENCE] = params.threshold
+    place = records_at(problem) + 12 * loser * fidelities
+    for side in range(2):
+        arm = winner if side == 0 else loser
+        for m in range(fidelities):
+            active = active_at(problem) + 3 * (arm * fidelities + m)
+            state.memory[place] = float(state.pulls[arm, m])
+            state.memory[place + 1] = state.sums[arm, m]
+            state.memory[place + 2] = state.squares[arm, m]
+            for i in range(3):
+                state.memory[place + 3 + i] = state.memory[active + i]
+            place += 6
+
+
+@kernel
+def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
+    """Compute the certificate of a pair if it may hold; if it does, the rival is beaten."""
+    at, scratch = rival * PER_ARM, scratch_at(problem)
+    value = state.memory[at + VALUE]
+    if value < params.check * params.threshold or value < state.memory[at + DUE]:
+        return
+    gap = abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]) + params.epsilon
+    verdict = prove(
+        problem,
+        params.evidence,
+        params.epsilon,
+        state,
+        leader,
+        rival,
+        params.threshold,
+        state.memory[at + SPLIT],
+        0.1 * gap + 1e-3 * problem.sigma,
+        active_at(problem),
+        scratch,
+    )
+    if verdict == PROVEN:
+        record(problem, params, state, leader, rival)
+    else:
+        # Evidence grows about as fast as its estimate: look again when half of what lacks is there.
+        lacks = state.memory[scratch + SHORTFALL] if verdict == REFUTED else 0.0
+        state.memory[at + DUE] = value + params.passive * lacks - 0.1
+
+
+@kernel
+def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
+    """Bring a rival's split, evidence and share up to date, and see whether it is beaten."""
+    split(problem, params.epsilon, state, leader, rival)
+    examine(problem, params, state, leader, rival)
+    at = rival * PER_ARM
+    v = state.memory[at + SPLIT]
+    share = 1.0
+    for side in range(2):
+        arm, sign, shift = (leader, 1.0, params.epsilon) if side == 0 else (rival, -1.0, 0.0)
+        gain, _, _, other = promise(problem, params, state, arm, sign, v - shift)
+        gain = other if params.bal > 0.0 else gain
+        if side == 0:
+            share = gain
+        elif gain > 0.0:
+            share /= gain
+        else:
+            share = math.inf if share > 0.0 else 1.0
+    state.memory[at + SHARE] = share
+
+
+@kernel
+def lead(problem: Arrays, params: TopTwoParams, state: State) -> int:
+    """The arm with the largest estimated truth among those that are not beaten."""
+    leader, best = 0, -math.inf
+    for k in range(problem.cost.shape[0]):
+        if params.epsilon > 0.0 or state.notes[k] == 0:
+            centre = state.memory[k * PER_ARM + CENTRE]
+            if centre > best:
+                leader, best = k, centre
+    return leader
+
+
+@kernel
+def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
+    """Take in the rewards of the last round; return the leader.
+
+    Only what the last round changed is computed anew: one arm, and if it leads (or the leader is
+    another one now) every comparison with it.
+    """
+    arms = problem.cost.shape[0]
+    pulled = state.clock[PULLED] - 1
+    settle(problem, state)
+    for k in range(arms) if pulled < 0 else range(pulled, pulled + 1):
+        refresh(problem, params.doubt, params.clip, state, k)
+    leader = lead(problem, params, state)
+    changed = state.clock[LEADER] != leader + 1
+    state.clock[LEADER] = leader + 1
+    every = changed or pulled == leader
+    for b in range(arms):
+        if changed:
+            state.memory[b * PER_ARM + DUE] = 0.0
+        if b != leader and (every or b == pulled) and not out_of_race(params, state, b, leader):
+            compare(problem, params, state, leader, b)
+    return leader
 
 
 @kernel
 def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
+    """Play one round: compare the leader with every rival left, then pull one of the closest pair."""
     arms, fidelities = problem.cost.shape
-    own = arms * PER_ARM
     if arms < 2:
         return 0
-    rows = 0
-    if state.clock[PULLS] < arms:
-        for k in range(arms):
-            rows = put(out, rows, k, first_fidelity(problem, k), 1)
-        return rows
-    settle(problem, state)
-    width = params.optimism * (1.0 + math.log1p(math.log1p(float(state.clock[PULLS]))))
-    for k in range(arms):
-        refresh(problem, state, k, width, params.bvar)
-    leader = leading(problem, state)
-    while True:
-        challenger, least, left, standing = -1, math.inf, 0, 0.0
-        balance = 0.0
-        for b in range(arms):
-            if b == leader or state.notes[b] != 0:
-                continue
-            v, value = split(problem, params.epsilon, state, leader, b)
+    if state.clock[LEADER] == 0:
+        rows = start(problem, state, out)
+        if rows > 0:
+            return rows
+    leader = update(problem, params, state)
+    challenger, least, balance = -1, math.inf, 0.0
+    for b in range(arms):
+        if b != leader and not out_of_race(params, state, b, leader):
             at = b * PER_ARM
-            if value > state.memory[at + CHECK] and value > params.check * params.threshold:
-                gap = max(
-                    1e-3 * problem.sigma,
-                    abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]),
-                )
-                if problem.kind != GAUSSIAN:
-                    v = min(max(v, params.epsilon), 1.0)
-                verdict = prove(
-                    problem,
-                    params.evidence,
-                    params.epsilon,
-                    state,
-                    leader,
-                    b,
-                    params.threshold,
-                    v,
-                    0.15 * gap,
-                    state.memory, own, own + 3 * arms * fidelities + 3, state.memory, at + EVIDENCE,
-                )
-                if verdict == PROVEN:
-                    state.notes[b] = leader + 1
-                    continue
-            left += 1
-            gain_a, _ = promising(problem, params, state, leader, 1.0, v - params.epsilon, value)
-            gain_b, _ = promising(problem, params, state, b, -1.0, v, value)
-            if gain_b > 0.0:
-                balance += gain_a / gain_b
-            elif gain_a > 0.0:
-                balance = math.inf
-            else:
-                balance += 1.0
-            index = value + params.logw * math.log(state.memory[at + SPENT])
+            balance += state.memory[at + SHARE]
+            index = state.memory[at + VALUE] + params.spread * math.log(state.memory[at + SPENT])
             if index < least:
-                least, challenger, standing = index, b, value
-        break
-    if left == 0:
+                challenger, least = b, index
+    if challenger < 0:
         return 0
     v = state.memory[challenger * PER_ARM + SPLIT]
     arm, sign = (leader, 1.0) if balance > 1.0 else (challenger, -1.0)
-    _, fidelity = promising(problem, params, state, arm, sign, v - params.epsilon if sign > 0.0 else v, standing)
-    planned = fidelity
-    budget = max(state.memory[leader * PER_ARM + SPENT], state.memory[challenger * PER_ARM + SPENT])
+    if arm == leader:
+        v -= params.epsilon
+    _, fidelity, plain, _ = promise(problem, params, state, arm, sign, v)
+    most = max(state.memory[leader * PER_ARM + SPENT], state.memory[challenger * PER_ARM + SPENT])
     cheapest = math.inf
     for k in (leader, challenger):
-        for m in range(problem.cost.shape[1]):
+        for m in range(fidelities):
             cost = problem.cost[k, m]
-            if state.pulls[k, m] + 1 <= params.forced * math.sqrt(budget / cost) and cost < cheapest:
-                cheapest, arm, fidelity = cost, k, m
-                planned = -1
-    if fidelity == planned:
-        _, plain = promise2(problem, state, arm, sign, v - params.epsilon if sign > 0.0 else v, 1.0, 0.0, params.bvar)
-        if plain == fidelity:
-            activate(problem, state, arm, fidelity)
+            if cost < cheapest and state.pulls[k, m] + 1 <= params.forced * math.sqrt(most / cost):
+                cheapest, arm, fidelity, plain = cost, k, m, -1
+    if fidelity == plain:
+        activate(problem, state, arm, fidelity)
+    state.clock[PULLED] = arm + 1
     count = params.batch
     if count == 0:
-        count = max(
-            1,
-            int(
-                min(
-                    params.grow * state.spent[0] / problem.cost[arm, fidelity],
-                    params.part * state.pulls[arm, fidelity],
-                )
-            ),
+        share = min(
+            0.01 * state.spent[0] / problem.cost[arm, fidelity], 0.25 * state.pulls[arm, fidelity]
         )
+        count = max(1, int(share))
     return put(out, 0, arm, fidelity, count)
 
 
 @kernel
 def recommend(problem: Arrays, params: TopTwoParams, state: State) -> int:
+    """The arm with the largest estimated truth among those that are not beaten."""
+    chosen, best = 0, -math.inf
     for k in range(problem.cost.shape[0]):
-        refresh(problem, state, k, 1.0, params.bvar)
-    return max(0, leading(problem, state))
+        if params.epsilon > 0.0 or state.notes[k] == 0:
+            centre, weights, _ = truth(problem, params.doubt, params.clip, state, k)
+            if weights > 0.0 and centre > best:
+                chosen, best = k, centre
+    return chosen
 
 
 @dataclass(frozen=True)
 class MFTopTwo(Policy):
-    """x."""
+    """The default policy.
 
-    batch: int = 1
+    Parameters
+    ----------
+    batch : int
+        Pulls per round; 0 (the default) lets rounds grow with what was spent.
+    evidence : {"auto", "tilt"}
+        Likelihood ratios.
+    """
+
+    batch: int = 0
     evidence: str = "auto"
-    grow: int = 1
-    optimism: float = 1.5
-    forced: float = 0.1
-    chk: float = 0.8
-    explore: float = 0.15
-    logw: float = 2.0
-    mode: float = 2.0
-    tau: float = 1.5
-    bvar: float = 0.3333
-    fade: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 0:
+            raise PolicyError(
+                f"batch must be a whole number >= 0 (0: rounds grow), got {self.batch!r}"
+            )
+        one_of("evidence", self.evidence, ("auto", "tilt"))
+        self._columns_text()
 
     @property
     def name(self) -> str:
@@ -198,31 +311,22 @@ class MFTopTwo(Policy):
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
-        n_arms, n_fidelities = problem.cost.shape
+        arms, fidelities = problem.cost.shape
         evidence = NORMAL if problem.kind == GAUSSIAN else TILT
         if problem.kind == BOUNDED and self.evidence == "auto":
             evidence = BOTH
+        params = TopTwoParams(
+            threshold=math.log(max(1, arms - 1)) - math.log(goal.delta),
+            epsilon=goal.epsilon,
+            evidence=evidence,
+            batch=self.batch,
+            **TUNING,
+        )
         return Algorithm(
             plan=plan,
             recommend=recommend,
-            params=TopTwoParams(
-                math.log(max(1, n_arms - 1)) - math.log(goal.delta),
-                goal.epsilon,
-                evidence,
-                0 if self.grow else self.batch,
-                self.optimism,
-                self.forced,
-                0.01,
-                0.25,
-                self.chk,
-                self.explore,
-                self.logw,
-                self.mode,
-                self.tau,
-                self.bvar,
-                self.fade,
-            ),
-            rows=max(1, n_arms),
-            memory=n_arms * (PER_ARM + 3 * n_fidelities) + 3 + pair_scratch(n_fidelities),
-            notes=OWN + 1,
+            params=params,
+            rows=arms,
+            memory=scratch_at(problem) + pair_scratch(fidelities),
+            notes=CLOCK,
         )

@@ -1,4 +1,8 @@
-"""The sampling rule of `mf-toptwo`: which arm to pull next, at which fidelity."""
+"""The sampling rule of `mf-toptwo`: what the arms look like, and where the next pull tells most.
+
+None of this bears on correctness, which rests on `mfbandit.confidence.pair` alone; it decides what an
+answer costs. Every estimate is a plain function of the statistics so far.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +12,42 @@ from typing import NamedTuple
 from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, Arrays, State
 from mfbandit.kernel import kernel
 
-#: What is remembered per arm, in `State.memory`.
-CENTRE, BELOW, ABOVE, SPENT, SPLIT, CHECK, EVIDENCE, MEAN, PRECISION, PER_ARM = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+__all__ = ["TopTwoParams", "promise", "refresh", "split", "truth"]
+
+#: What is remembered per arm, in `State.memory`: its estimated truth and that estimate's precision, the
+#: cost spent on it; as a rival of the leader: v, the evidence there, the leader's share in the best way
+#: to raise it, and the evidence from which on the certificate is worth computing; proven evidence.
+CENTRE, PRECISION, SPENT, SPLIT, VALUE, SHARE, DUE, EVIDENCE, PER_ARM = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+#: Beyond its variance, the part of a bounded reward's information that grows with the gap only linearly.
+_LINEAR = 0.35
+#: A spring that keeps v defined where no stream says anything.
+_SPRING = 1e-3
 
 
 class TopTwoParams(NamedTuple):
+    """What `mf-toptwo` knows beside the problem."""
+
     threshold: float
+    """log((K - 1) / delta)."""
     epsilon: float
     evidence: int
+    """Which likelihood ratios: see `mfbandit.confidence.levels`."""
     batch: int
-    optimism: float
+    """Pulls per round; 0 if rounds grow."""
+    hope: float
+    """How many standard errors of a stream's mean count as possible."""
+    doubt: float
+    """Variance that is ascribed to a bias, as a part of its squared bound."""
     forced: float
-    grow: float
-    part: float
+    """Every stream of the pair gets this times sqrt(spent / cost) pulls."""
+    spread: float
+    """Weight of log(spent) in the choice of the challenger."""
     check: float
-    explore: float
-    logw: float
-    mode: float
-    tau: float
-    bvar: float
-    fade: float
+    """Part of the threshold that the estimated evidence reaches before the certificate is computed."""
+    passive: float
+    clip: float
+    bal: float
 
 
 @kernel
@@ -42,180 +62,149 @@ def variance(problem: Arrays, n: float, total: float, squared: float) -> float:
 
 
 @kernel
-def radius(problem: Arrays, spread: float, n: float, width: float) -> float:
-    """How far a stream's mean is taken to be from its estimate when it is looked at with optimism."""
-    wide = math.sqrt(spread * width / n)
-    return wide if problem.kind == GAUSSIAN else wide + 0.2 * width / n
+def truth(problem: Arrays, doubt: float, clip: float, state: State, arm: int) -> tuple[float, float, float]:
+    """An arm's estimated truth, the precision of that estimate, and the cost spent on the arm.
 
-
-@kernel
-def refresh(problem: Arrays, state: State, arm: int, width: float, bvar: float) -> None:
-    """Compute an arm's estimated truth, the range it may lie in, and what was spent on it."""
-    low, high = -math.inf, math.inf
+    The streams are weighted by one over their variance, a bias counting as noise of variance
+    `doubt` times its squared bound.
+    """
     weights, centre, spent = 0.0, 0.0, 0.0
+    low, high = -math.inf, math.inf
+    pulls = 0
+    for m in range(problem.cost.shape[1]):
+        pulls += state.pulls[arm, m]
+    width = clip * (1.0 + math.log1p(math.log1p(float(pulls))))
     for m in range(problem.cost.shape[1]):
         n = float(state.pulls[arm, m])
-        if n == 0.0:
-            continue
-        total, bias = state.sums[arm, m], problem.bias[arm, m]
-        p = total / n
-        spread = variance(problem, n, total, state.squares[arm, m])
-        reach = bias + radius(problem, spread, n, width)
-        low, high = max(low, p - reach), min(high, p + reach)
-        weight = 1.0 / (spread / n + bias * bias * bvar)
-        weights += weight
-        centre += weight * p
-        spent += n * problem.cost[arm, m]
-    centre = centre / weights if weights > 0.0 else 0.5
-    state.memory[arm * PER_ARM + MEAN] = centre
-    state.memory[arm * PER_ARM + PRECISION] = weights
+        if n > 0.0:
+            total, bias = state.sums[arm, m], problem.bias[arm, m]
+            noise = variance(problem, n, total, state.squares[arm, m]) / n
+            weight = 1.0 / (noise + doubt * bias * bias)
+            weights += weight
+            centre += weight * total / n
+            if clip > 0.0:
+                reach = bias + math.sqrt(noise * width)
+                if problem.kind != GAUSSIAN:
+                    reach += 0.2 * width / n
+                low, high = max(low, total / n - reach), min(high, total / n + reach)
+            spent += n * problem.cost[arm, m]
+    if weights > 0.0:
+        centre /= weights
     if low <= high:
         centre = min(max(centre, low), high)
-    low, high = min(low, centre), max(high, centre)
-    at = arm * PER_ARM
-    state.memory[at + CENTRE] = centre
-    state.memory[at + BELOW] = low
-    state.memory[at + ABOVE] = high
-    state.memory[at + SPENT] = spent
+    return centre, weights, spent
 
 
 @kernel
-def pressure(problem: Arrays, state: State, arm: int, sign: float, v: float) -> tuple[float, float, float]:
-    """Pull of an arm's streams on v, its slope, and the evidence of the streams against v.
+def refresh(problem: Arrays, doubt: float, clip: float, state: State, arm: int) -> None:
+    """Remember an arm's estimated truth, its precision and its cost."""
+    centre, weights, spent = truth(problem, doubt, clip, state, arm)
+    state.memory[arm * PER_ARM + CENTRE] = centre
+    state.memory[arm * PER_ARM + PRECISION] = weights
+    state.memory[arm * PER_ARM + SPENT] = spent
 
-    `sign` is +1 for the arm that should lie above v, -1 for the one below.
+
+@kernel
+def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int) -> None:
+    """Find the v where the evidence for "leader > v > rival" is least; remember v and the evidence.
+
+    The evidence of a stream whose mean is e beyond its bias from v is about n e^2 / 2 V. Its sum is
+    convex in v: Newton's steps, kept between the ends of a bracket, find its minimum.
     """
-    kappa = 0.35 if problem.kind == BOUNDED else 0.0
-    force, slope, value = 0.0, 0.0, 0.0
-    for m in range(problem.cost.shape[1]):
-        n = float(state.pulls[arm, m])
-        if n == 0.0:
-            continue
-        total = state.sums[arm, m]
-        excess = sign * (total / n - v) - problem.bias[arm, m]
-        if excess > 0.0:
-            spread = variance(problem, n, total, state.squares[arm, m])
-            scale = spread + kappa * excess
-            force += n * excess / scale
-            slope += n * spread / (scale * scale)
-            value += 0.5 * n * excess * excess / scale
-    return force, slope, value
-
-
-@kernel
-def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int) -> tuple[float, float]:
-    """The v where the evidence for leader > v > rival is smallest, and that evidence."""
+    linear = _LINEAR if problem.kind == BOUNDED else 0.0
     top = state.memory[leader * PER_ARM + CENTRE] + epsilon
     bottom = state.memory[rival * PER_ARM + CENTRE]
     middle = 0.5 * (top + bottom)
-    low, high = min(top, bottom) - 1.0, max(top, bottom) + 1.0
+    low, high = min(top, bottom) - problem.sigma, max(top, bottom) + problem.sigma
     v = state.memory[rival * PER_ARM + SPLIT]
     if not low < v < high:
         v = middle
     value = 0.0
-    for _ in range(40):
-        down, down_slope, above = pressure(problem, state, leader, 1.0, v - epsilon)
-        up, up_slope, below = pressure(problem, state, rival, -1.0, v)
-        value = above + below
-        slack = 0.001 * (v - middle) - down + up
-        if slack > 0.0:
+    for _ in range(30):
+        force, slope, value = _SPRING * (v - middle), _SPRING, 0.0
+        for side in range(2):
+            arm, sign, shift = (leader, 1.0, epsilon) if side == 0 else (rival, -1.0, 0.0)
+            for m in range(problem.cost.shape[1]):
+                n = float(state.pulls[arm, m])
+                if n == 0.0:
+                    continue
+                total = state.sums[arm, m]
+                excess = sign * (total / n + shift - v) - problem.bias[arm, m]
+                if excess > 0.0:
+                    spread = variance(problem, n, total, state.squares[arm, m])
+                    scale = spread + linear * excess
+                    rate = n * excess / scale
+                    force -= sign * rate
+                    slope += n * spread / (scale * scale)
+                    value += 0.5 * rate * excess
+        if force > 0.0:
             high = v
         else:
             low = v
-        move = v - slack / (0.001 + down_slope + up_slope)
+        move = v - force / slope
         if not low < move < high:
             move = 0.5 * (low + high)
-        done = abs(move - v) <= 1e-6 * (1.0 + abs(v)) * 1e-1
+        settled = abs(move - v) <= 1e-7 * problem.sigma
         v = move
-        if done:
+        if settled:
             break
     state.memory[rival * PER_ARM + SPLIT] = v
-    return v, value
+    state.memory[rival * PER_ARM + VALUE] = value
+
+
+@kernel
+def hope_square(z: float) -> float:
+    """The mean of (z + N)^2 over z + N > 0 for a standard normal N, nearly."""
+    if z > 5.0:
+        return z * z + 1.0
+    if z < -5.0:
+        return 0.0
+    # A logistic curve that is within 0.0002 of the normal distribution function.
+    above = 1.0 / (1.0 + math.exp(-z * (1.5976 + 0.07056 * z * z)))
+    return max(0.0, (z * z + 1.0) * above + 0.3989422804 * z * math.exp(-0.5 * z * z))
 
 
 @kernel
 def promise(
-    problem: Arrays, state: State, arm: int, sign: float, v: float, width: float
-) -> tuple[float, int]:
-    """The most information per cost that an arm may give against v, and the fidelity that gives it."""
-    kappa = 0.35 if problem.kind == BOUNDED else 0.0
-    start = problem.sigma * problem.sigma
-    edge = state.memory[arm * PER_ARM + (ABOVE if sign > 0.0 else BELOW)]
-    best, chosen = 0.0, problem.truest
-    for m in range(problem.cost.shape[1]):
-        n = float(state.pulls[arm, m])
-        bias = problem.bias[arm, m]
-        # The mean of the stream lies at most its bias beyond the edge of the arm's range.
-        excess = sign * (edge - v)
-        spread = start
-        if n > 0.0:
-            total = state.sums[arm, m]
-            spread = variance(problem, n, total, state.squares[arm, m])
-            hopeful = total / n + sign * radius(problem, spread, n, width)
-            excess = min(excess, sign * (hopeful - v) - bias)
-        if excess > 0.0:
-            rate = excess * excess / (2.0 * (spread + kappa * excess) * problem.cost[arm, m])
-            if rate > best:
-                best, chosen = rate, m
-    return best, chosen
+    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float
+) -> tuple[float, int, int, float]:
+    """The most information per cost that an arm is expected to give against v.
 
-
-@kernel
-def hope(z: float) -> float:
-    """The mean of (z + N)^2 over z + N > 0, for a standard normal N (nearly)."""
-    if z > 6.0:
-        return z * z + 1.0
-    if z < -6.0:
-        return 0.0
-    above = 1.0 / (1.0 + math.exp(-z * (1.5976 + 0.07056 * z * z)))
-    return max(0.0, (z * z + 1.0) * above + z * 0.3989422804 * math.exp(-0.5 * z * z))
-
-
-@kernel
-def promise2(
-    problem: Arrays, state: State, arm: int, sign: float, v: float, mode: float, optimism: float, bvar: float
-) -> tuple[float, int]:
-    """The most information per cost that an arm may give against v, and the fidelity that gives it."""
-    kappa = 0.35 if problem.kind == BOUNDED else 0.0
-    start = problem.sigma * problem.sigma
-    centre = state.memory[arm * PER_ARM + MEAN]
+    A stream's mean is estimated from its own rewards and from the arm's other streams together; the
+    information of a pull is the mean of e^2 / 2 V over what that mean may be, so that little-known
+    streams get their chance. Returned with it: the fidelity that gives it, and the fidelity that would
+    if the estimates were exact. Where nothing can tell, both are the truest one.
+    """
+    linear = _LINEAR if problem.kind == BOUNDED else 0.0
+    centre = state.memory[arm * PER_ARM + CENTRE]
     weights = state.memory[arm * PER_ARM + PRECISION]
-    best, chosen = 0.0, problem.truest
+    best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, problem.truest
     for m in range(problem.cost.shape[1]):
-        n = float(state.pulls[arm, m])
-        bias = problem.bias[arm, m]
-        spread = start
+        n, bias = float(state.pulls[arm, m]), problem.bias[arm, m]
+        spread = problem.sigma * problem.sigma
+        doubt = params.doubt * bias * bias
+        mean, error = centre, 1.0 / weights + doubt
         if n > 0.0:
             total = state.sums[arm, m]
-            p = total / n
             spread = variance(problem, n, total, state.squares[arm, m])
             own = n / spread
-            weight = 1.0 / (spread / n + bias * bias * bvar)
+            weight = 1.0 / (1.0 / own + doubt)
             others = weights - weight
+            mean, error = total / n, 1.0 / own
             if others > 1e-9 * weights:
-                outside = (centre * weights - weight * p) / others
-                outer = 1.0 / (1.0 / others + bias * bias * bvar)
-                middle = (p * own + outside * outer) / (own + outer)
+                outside = (centre * weights - weight * mean) / others
+                outer = 1.0 / (1.0 / others + doubt)
+                mean = (mean * own + outside * outer) / (own + outer)
                 error = 1.0 / (own + outer)
-            else:
-                middle, error = p, 1.0 / own
-        else:
-            middle, error = centre, 1.0 / weights + bias * bias * bvar
-        error = optimism * math.sqrt(error) + 1e-12
-        excess = sign * (middle - v) - bias
-        if mode == 1.0:
-            square = max(0.0, excess + error) ** 2
-        else:
-            square = error * error * hope(excess / error)
-        if square > 0.0:
-            rate = square / (2.0 * (spread + kappa * math.sqrt(square)) * problem.cost[arm, m])
-            if rate > best:
-                best, chosen = rate, m
-    return best, chosen
-
-
-@kernel
-def promising(
-    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float, value: float
-) -> tuple[float, int]:
-    return promise2(problem, state, arm, sign, v, params.mode, params.tau * math.sqrt(max(0.05, 1.0 - params.fade * value / (params.threshold + 4.0))), params.bvar)
+        excess = sign * (mean - v) - bias
+        error = params.hope * math.sqrt(error)
+        square = error * error * hope_square(excess / error)
+        price = 2.0 * problem.cost[arm, m]
+        rate = square / ((spread + linear * math.sqrt(square)) * price)
+        if rate > best:
+            best, chosen = rate, m
+        if excess > 0.0:
+            rate = excess * excess / ((spread + linear * excess) * price)
+            if rate > best_plain:
+                best_plain, plain = rate, m
+    return best, chosen, plain, best_plain

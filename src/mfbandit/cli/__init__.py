@@ -57,6 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcome = INTERRUPTED
         except BrokenPipeError:
             return _reader_gone()
+        except SystemExit as ending:
+            # So typer ends when the reader of a pipe has left.
+            if not isinstance(ending.__context__, BrokenPipeError):
+                raise
+            return _reader_gone()
         except Exception as error:
             # typer keeps its usage errors private; all of them can format themselves.
             message = getattr(error, "format_message", None)

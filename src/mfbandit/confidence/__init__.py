@@ -1,8 +1,9 @@
 """Confidence processes, one file each, as kernels that plug into policies by name.
 
 A process gives bounds by three kernels: ``level(problem, log_factor, time)`` (what the radius has to
-pay at a time), and ``above`` and ``below``, the confidence bounds of one stream of rewards. All but the
-paper's radius are e-processes and give ``log_e_above`` and ``log_e_below`` too: the log e-value against
+pay at a time), and the confidence bounds of one stream of rewards, either ``above`` and ``below``, from
+its statistics, or ``high`` and ``low``, from a state that has what they need at hand. All but the paper's
+radius are e-processes and give ``log_e_above`` and ``log_e_below`` too: the log e-value against
 "mean <= q" and against "mean >= q". An e-value starts at 1 and, where the null is true, ever reaches
 1/alpha with probability at most alpha, whatever chooses the pulls and whenever one looks.
 """
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from mfbandit.confidence import bernstein, beta, gaussian, hoeffding, mixed, paper
+from mfbandit.confidence import bernstein, beta, gaussian, hoeffding, mixed, paper, stream
 from mfbandit.errors import PolicyError
 
 __all__ = ["BOUNDS", "bound_kernels", "process_kernels"]
@@ -39,7 +40,10 @@ def _module(name: str) -> ModuleType:
 
 def bound_kernels(name: str) -> dict[str, Callable[..., Any]]:
     """The kernels of a confidence bound, ready to fill a policy's slots."""
-    return {part: getattr(_module(name), part) for part in ("level", "above", "below")}
+    module = _module(name)
+    source = module if hasattr(module, "high") else stream
+    parts = {"level": module.level, "high": source.high, "low": source.low, "drift": source.drift}
+    return parts | {part: getattr(module, part) for part in ("above", "below") if hasattr(module, part)}
 
 
 def process_kernels(name: str) -> dict[str, Callable[..., Any]]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.core import Arrays
+from mfbandit.core import Arrays, State, mean_of, root_of
 from mfbandit.kernel import kernel
 
-__all__ = ["above", "below", "level"]
+__all__ = ["drift", "high", "level", "low"]
 
 
 @kernel
@@ -24,14 +24,18 @@ def level(problem: Arrays, log_factor: float, time: float) -> float:
 
 
 @kernel
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def high(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
     """Upper confidence bound on the mean of one stream."""
-    share = 1.0 / n
-    return total * share + width * math.sqrt(share)
+    return mean_of(state, arm, fidelity) + width * root_of(state, arm, fidelity)
 
 
 @kernel
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def low(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
     """Lower confidence bound on the mean of one stream."""
-    share = 1.0 / n
-    return total * share - width * math.sqrt(share)
+    return mean_of(state, arm, fidelity) - width * root_of(state, arm, fidelity)
+
+
+@kernel
+def drift(state: State, arm: int, fidelity: int, growth: float) -> float:
+    """How much the upper bound of one stream rises when the level grows."""
+    return growth * root_of(state, arm, fidelity)

@@ -1,7 +1,7 @@
 """Bounds of an arm from all its fidelities, and the two arms whose upper bounds are highest.
 
 Upper bounds that all grow slowly with time need not be computed anew each round. Each arm keeps a
-ceiling: its upper bound at the end of the current epoch, so at least its bound at any time before.
+ceiling: a number that its upper bound cannot exceed before the end of the current epoch.
 Only arms whose ceiling reaches the second highest bound can be among the top two, and only their
 bounds are computed. Which two arms come out is the same as if all had been computed.
 """
@@ -21,6 +21,8 @@ SELECT_CLOCK = 5
 #: An epoch lasts while the clock grows by one part in this many. Shorter epochs compute ceilings more
 #: often, longer ones compute more bounds of arms that turn out not to matter.
 _EPOCHS = 256
+#: Ceilings are raised by this, relatively, so that rounding never hides an arm that is level.
+_ROUNDING = 1e-14
 
 
 def select_memory(n_arms: int) -> int:
@@ -34,28 +36,36 @@ def level(problem: Arrays, log_factor: float, time: float) -> float:
 
 
 @slot
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
-    """Upper confidence bound of one stream."""
+def high(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
+    """Upper confidence bound of one stream that was pulled."""
 
 
 @slot
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
-    """Lower confidence bound of one stream."""
+def low(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
+    """Lower confidence bound of one stream that was pulled."""
+
+
+@slot
+def drift(state: State, arm: int, fidelity: int, growth: float) -> float:
+    """How much the upper bound of one stream can rise while the level grows by so much."""
+
+
+@kernel
+def upper_at(problem: Arrays, state: State, arm: int, width: float) -> tuple[float, int]:
+    """UCB of an arm's true mean, and the fidelity that gives it; +inf before the first pull."""
+    lowest, where = math.inf, 0
+    for m in range(problem.cost.shape[1]):
+        if state.pulls[arm, m] > 0:
+            bound = problem.bias[arm, m] + high(problem, state, arm, m, width)
+            if bound < lowest:
+                lowest, where = bound, m
+    return lowest, where
 
 
 @kernel
 def upper(problem: Arrays, state: State, arm: int, width: float) -> float:
     """UCB of an arm's true mean: the lowest over its fidelities; +inf before its first pull."""
-    lowest = math.inf
-    for m in range(problem.cost.shape[1]):
-        n = state.pulls[arm, m]
-        if n > 0:
-            bound = problem.bias[arm, m] + above(
-                problem, width, n, state.sums[arm, m], state.squares[arm, m], state.deviations[arm, m]
-            )
-            if bound < lowest:
-                lowest = bound
-    return lowest
+    return upper_at(problem, state, arm, width)[0]
 
 
 @kernel
@@ -63,33 +73,11 @@ def lower(problem: Arrays, state: State, arm: int, width: float) -> float:
     """LCB of an arm's true mean: the highest over its fidelities; -inf before its first pull."""
     highest = -math.inf
     for m in range(problem.cost.shape[1]):
-        n = state.pulls[arm, m]
-        if n > 0:
-            bound = (
-                below(
-                    problem,
-                    width,
-                    n,
-                    state.sums[arm, m],
-                    state.squares[arm, m],
-                    state.deviations[arm, m],
-                )
-                - problem.bias[arm, m]
-            )
+        if state.pulls[arm, m] > 0:
+            bound = low(problem, state, arm, m, width) - problem.bias[arm, m]
             if bound > highest:
                 highest = bound
     return highest
-
-
-@kernel
-def raise_ceilings(problem: Arrays, log_factor: float, state: State, time: int) -> None:
-    """Start an epoch: set every arm's ceiling to its upper bound at the end of it."""
-    arms = problem.cost.shape[0]
-    state.clock[EPOCH] = time + time // _EPOCHS + 2
-    width = level(problem, log_factor, float(state.clock[EPOCH]))
-    state.memory[arms] = width
-    for k in range(arms):
-        state.memory[k] = upper(problem, state, k, width)
 
 
 @kernel
@@ -102,24 +90,38 @@ def top_two(
     """
     arms = problem.cost.shape[0]
     before, beside = state.clock[FIRST] - 1, state.clock[SECOND] - 1
-    if time >= state.clock[EPOCH]:
-        raise_ceilings(problem, log_factor, state, time)
+    renew = time >= state.clock[EPOCH]
+    if renew:
+        state.clock[EPOCH] = time + time // _EPOCHS + 2
+        state.memory[arms] = level(problem, log_factor, float(state.clock[EPOCH]))
+    growth = state.memory[arms] - width
     first, second = -1, -1
     best, next_best = -math.inf, -math.inf
-    for k in range(arms):
-        pulled = k in (before, beside)
-        if second >= 0 and not pulled and state.memory[k] <= next_best:
-            continue
-        bound = upper(problem, state, k, width)
-        if first < 0 or bound > best:
-            second, next_best = first, best
-            first, best = k, bound
-        elif second < 0 or bound > next_best:
-            second, next_best = k, bound
-    if before >= 0 and before != first and before != second:
-        state.memory[before] = upper(problem, state, before, float(state.memory[arms]))
-    if beside >= 0 and beside != first and beside != second:
-        state.memory[beside] = upper(problem, state, beside, float(state.memory[arms]))
+    k = 0
+    while k < arms:
+        # Written as a search for the next arm to look at, since on a GPU the threads of a warp then look
+        # at their arms together, whichever these are.
+        while (
+            k < arms
+            and second >= 0
+            and not renew
+            and k != before
+            and k != beside
+            and state.memory[k] <= next_best
+        ):
+            k += 1
+        if k < arms:
+            bound, where = upper_at(problem, state, k, width)
+            ceiling = bound
+            if bound < math.inf:
+                ceiling = bound + drift(state, k, where, growth) + _ROUNDING * (1.0 + abs(bound))
+            state.memory[k] = ceiling
+            if first < 0 or bound > best:
+                second, next_best = first, best
+                first, best = k, bound
+            elif second < 0 or bound > next_best:
+                second, next_best = k, bound
+            k += 1
     state.clock[FIRST] = first + 1
     state.clock[SECOND] = second + 1
     return first, second, next_best

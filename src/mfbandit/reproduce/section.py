@@ -112,9 +112,11 @@ def pm(mean: float, spread: float) -> str:
 
     Examples
     --------
-    >>> pm(57657.62, 3443.4)
-    '57,658 ± 3,443'
+    >>> pm(57657.62, 3443.4), pm(215.1, 8.7e-14)
+    ('57,658 ± 3,443', '215.1 ± 0')
     """
+    # Equal values differ in their last bits.
+    spread = spread if spread > 1e-9 * abs(mean) else 0.0
     return f"{number(mean)} ± {number(spread)}"
 
 

@@ -67,8 +67,7 @@ def _run(order: Order) -> Section:
         findings=tuple(sentence for prior, runs in done for sentence in _findings(prior, runs)),
         setup=(
             f"δ = {DELTA:g}, {order.trials} trials each, a tenth of it for those that run to the limit, seed "
-            f"{order.seed}; a trial is ended without an "
-            f"answer after {MAX_PULLS:,} pulls."
+            f"{order.seed}; a trial is ended without an answer after {MAX_PULLS:,} pulls."
         ),
         tables=(_table(done),),
     )
@@ -80,18 +79,21 @@ def _simulations(prior: Prior, order: Order) -> list[Runs]:
     for label in prior.policies:
         order.steps.running(f"termination on {prior.instance}: {label}")
         runs.append(
-            simulate(instance, label, delta=DELTA, trials=order.trials, seed=order.seed, max_pulls=MAX_PULLS)
+            simulate(
+                instance,
+                label,
+                delta=DELTA,
+                trials=prior.trials(label, order.trials),
+                seed=order.seed,
+                max_pulls=MAX_PULLS,
+            )
         )
-        order.steps.finished(_pulls(label) * order.trials)
+        order.steps.finished(prior.work(label, order.trials))
     return runs
 
 
-def _pulls(label: str) -> float:
-    return 6e5 if ":" in label else 8e4
-
-
 def _work(trials: int) -> float:
-    return trials * sum(_pulls(label) for prior in PRIORS for label in prior.policies)
+    return sum(prior.work(label, trials) for prior in PRIORS for label in prior.policies)
 
 
 def _findings(prior: Prior, runs: Sequence[Runs]) -> list[str]:

@@ -10,10 +10,21 @@ import numpy as np
 from mfbandit.errors import RewardError
 from mfbandit.problem import RewardKind
 
-__all__ = ["RewardCheck"]
+__all__ = ["RewardCheck", "plain_text"]
 
 #: Gaussian rewards beyond this would overflow when squared and summed.
 _HUGE = 1e150
+
+
+def plain_text(value: object) -> str:
+    r"""What a reason says, as text that every database takes.
+
+    Examples
+    --------
+    >>> plain_text(ValueError("no\0 answer \ud800"))
+    'no answer ?'
+    """
+    return str(value).replace("\0", "").encode("utf-8", "replace").decode()
 
 
 class RewardCheck:

@@ -74,7 +74,7 @@ class Course:
             return total
         row = playing.row
         past = playing.ends[row] - playing.rows[row].size
-        counted = playing.folded - past
+        counted = playing.folded - past - playing.called_off + playing.in_flight
         if counted:
             total += counted * self.cost_of(playing.rows[row])
         for place, reward in playing.waiting.items():
@@ -275,8 +275,9 @@ class Course:
         algorithm = self.lineup.algorithm
         self.state = new_state(self.lineup.problem, algorithm.memory, algorithm.notes)
         places = [before.arms.index(arm) for arm in arms]
-        for part in ("pulls", "sums", "squares", "deviations"):
-            getattr(self.state, part)[:] = getattr(old, part)[places]
+        for new, known in zip(self.state, old, strict=True):
+            if known.ndim == 2:
+                new[:] = known[places]
         self.state.clock[: ROUNDS + 1] = old.clock[: ROUNDS + 1]
         self.state.spent[:] = old.spent
 

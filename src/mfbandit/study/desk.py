@@ -23,7 +23,7 @@ from mfbandit.storage.records import (
     Record,
     Storage,
 )
-from mfbandit.study.checks import RewardCheck
+from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
 from mfbandit.study.pull import Pull, Seeds
 from mfbandit.study.resume import resume
@@ -152,7 +152,7 @@ class Desk:
         bool
             Whether it counts; not if the pull already has a result.
         """
-        text = str(reason)
+        text = plain_text(reason)
 
         def act(course: Course, number: int) -> list[Record]:
             course.failure(number, text)

@@ -18,7 +18,6 @@ from mfbandit.errors import StorageError
 
 __all__ = ["Notes", "apply_notes", "dump_state", "load_state", "read_round", "write_round"]
 
-_PARTS = ("pulls", "sums", "squares", "deviations", "notes", "clock", "spent", "memory")
 
 
 class Notes:
@@ -82,12 +81,12 @@ def apply_notes(state: State, body: dict[str, Any]) -> None:
 def dump_state(state: State) -> str:
     """A whole state as JSON."""
     return json.dumps(
-        {part: [_plain(number) for number in getattr(state, part).ravel().tolist()] for part in _PARTS}
+        {part: [_plain(number) for number in getattr(state, part).ravel().tolist()] for part in State._fields}
     )
 
 
 def load_state(state: State, plain: dict[str, Any]) -> None:
     """Enter a whole state."""
-    for part in _PARTS:
+    for part in State._fields:
         array = getattr(state, part)
         array.ravel()[:] = [float(number) for number in plain[part]]

@@ -10,6 +10,8 @@ from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.problem import Problem
 from mfbandit.storage import open_storage
 from mfbandit.storage.records import Storage
+from mfbandit.study.checks import plain_text
+from mfbandit.study.course import Course
 from mfbandit.study.settings import Settings, read_header, write_header
 from mfbandit.study.study import Study
 
@@ -95,6 +97,7 @@ def create_study(
         lease_seconds=lease_seconds,
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
+    Course(settings)  # a policy that does not suit the problem says so before anything is stored
     place = open_storage(storage)
     if place.create(chosen, write_header(settings, secrets.token_hex(8))):
         return open_study(place, chosen, durable)
@@ -146,6 +149,6 @@ def open_study(storage: Storage, name: str, durable: bool) -> Study:
 
 def check_name(name: Any) -> str:
     """Refuse what cannot be the name of a study."""
-    if not isinstance(name, str) or not name.strip() or "\0" in name:
+    if not isinstance(name, str) or not name.strip() or plain_text(name) != name:
         raise InvalidInput(f"the name of a study must be a text that is not blank, got {name!r}")
     return name

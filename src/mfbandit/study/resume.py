@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS
+from mfbandit.core import PULLS, ROUNDS, observe
 from mfbandit.errors import StorageError
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
@@ -92,15 +92,17 @@ def _fold(
 
 
 def _observe_all(course: Course, cell: tuple[int, int], rewards: Any) -> None:
-    """Enter many rewards of one arm at one fidelity, with the arithmetic of `mfbandit.core.observe`."""
+    """Enter many rewards of one arm at one fidelity, with the arithmetic of `mfbandit.core.tally`."""
     state = course.state
-    n = int(state.pulls[cell])
-    totals = _running(state.sums[cell], rewards)
-    surprise = rewards - (0.5 + totals[:-1]) / (np.arange(n, n + rewards.size) + 1)
-    state.pulls[cell] = n + rewards.size
+    n, most = int(state.pulls[cell]), rewards[:-1]
+    totals = _running(state.sums[cell], most)
+    surprise = most - (0.5 + totals[:-1]) / (np.arange(n, n + most.size) + 1)
+    state.pulls[cell] = n + most.size
     state.sums[cell] = totals[-1]
-    state.squares[cell] = _running(state.squares[cell], rewards * rewards)[-1]
+    state.squares[cell] = _running(state.squares[cell], most * most)[-1]
     state.deviations[cell] = _running(state.deviations[cell], surprise * surprise)[-1]
+    # The last one enters as in a running study, which also brings up to date what is derived from these.
+    observe(state, cell[0], cell[1], float(rewards[-1]))
 
 
 def _running(start: float, terms: Any) -> Any:
