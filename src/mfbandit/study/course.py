@@ -10,6 +10,7 @@ then is the choice of a pull independent of how fast rewards come in.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -47,6 +48,7 @@ class Course:
         #: Arms that were given up, and why.
         self.retired: dict[int, str] = {}
         self.planning_seconds = 0.0
+        self._notes: Notes | None = None
 
     # What the study reads
 
@@ -197,15 +199,17 @@ class Course:
         if not self.lineup.arms:
             return self._begin([], False, changes)
         lineup, state = self.lineup, self.state
-        before = Notes(state)
+        if self._notes is None:
+            self._notes = Notes(state)
         started = time.perf_counter()
         rows = lineup.plan(lineup.problem, lineup.algorithm.params, state, lineup.out)
         self.planning_seconds += time.perf_counter() - started
         planned, cut = self._cut(lineup.out[:rows].tolist())
         if changes:
             changes = f'{changes},"state":{dump_state(state)}'
+            self._notes = None
         else:
-            changes = before.changes(state)
+            changes = self._notes.changes(state)
         return self._begin(planned, cut, changes)
 
     def _cut(self, rows: list[list[int]]) -> tuple[list[tuple[int, int, int]], bool]:
@@ -216,7 +220,7 @@ class Course:
         for k, m, wanted in rows:
             arm, fidelity = lineup.arms[k], lineup.columns[m]
             cost = self._costs[arm][fidelity]
-            count = afford(limit - spent, cost, wanted)
+            count = wanted if limit == math.inf else afford(limit - spent, cost, wanted)
             if count > 0:
                 planned.append((arm, fidelity, count))
                 spent += count * cost
@@ -270,6 +274,7 @@ class Course:
 
     def _line_up(self, arms: list[int]) -> None:
         """Keep the statistics of some arms; an algorithm's notes start anew."""
+        self._notes = None
         old, before = self.state, self.lineup
         self.lineup = line_up_rest(self.settings, self._full, arms)
         algorithm = self.lineup.algorithm
@@ -292,6 +297,7 @@ class Course:
 
     def enter(self, body: dict[str, object]) -> None:
         """Enter a planned round as its record describes it."""
+        self._notes = None
         if "arms" in body:
             self._line_up(list(body["arms"]))  # type: ignore[call-overload]
         if "state" in body:

@@ -25,7 +25,7 @@ from mfbandit.storage.records import (
 )
 from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
-from mfbandit.study.pull import Pull, Seeds
+from mfbandit.study.pull import Pull, Seeds, make_pull
 from mfbandit.study.resume import resume
 from mfbandit.study.settings import Settings
 
@@ -127,12 +127,7 @@ class Desk:
         """
         value = self._check_reward(reward)
         self._maybe_compile()
-
-        def act(course: Course, number: int) -> list[Record]:
-            course.result(number, value)
-            return [Record(RESULT, number, value)]
-
-        return self._report(pull, act)
+        return self._report(pull, RESULT, value, None)
 
     def fail(self, pull: Pull | int, reason: str = "") -> bool:
         """Report that the evaluation of a pull failed.
@@ -152,13 +147,7 @@ class Desk:
         bool
             Whether it counts; not if the pull already has a result.
         """
-        text = plain_text(reason)
-
-        def act(course: Course, number: int) -> list[Record]:
-            course.failure(number, text)
-            return [Record(FAILURE, number, 0.0, text)]
-
-        return self._report(pull, act)
+        return self._report(pull, FAILURE, 0.0, plain_text(reason))
 
     def heartbeat(self, pulls: Iterable[Pull], *, lease_seconds: float | None = None) -> list[Pull]:
         """Say that pulls are still being worked on; returns those that are still wanted."""
@@ -227,7 +216,7 @@ class Desk:
             course.status != "running" or (playing.next_place() < 0 and not playing.leases)
         )
 
-    def _report(self, pull: Pull | int, act: Callable[[Course, int], list[Record]]) -> bool:
+    def _report(self, pull: Pull | int, kind: int, value: float, text: str | None) -> bool:
         """Enter what became of a pull, and plan the next round if that completes this one."""
         number = self._number(pull)
         verdict = _LATE
@@ -240,7 +229,11 @@ class Desk:
                 records.append(course.plan())
             verdict = self._verdict(pull, number)
             if verdict == _AWAITED:
-                records += act(course, number)
+                if kind == RESULT:
+                    course.result(number, value)
+                else:
+                    course.failure(number, text or "")
+                records.append(Record(kind, number, value, text))
                 if course.due:
                     records.append(course.plan())
             return records
@@ -274,21 +267,22 @@ class Desk:
 
     def _pull(self, place: int) -> Pull:
         """The pull at a place of the round being played."""
-        playing = self._course.round
+        course = self._course
+        playing = course.round
         row = playing.row_of(place)
-        index = playing.index_of(place)
-        arm, fidelity = row.arm, row.fidelity
-        seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
-        return Pull(
-            playing.first + place,
-            self._arms[arm],
-            self._fidelities[fidelity],
-            self._course.cost_of(row),
-            seed,
-            index,
-            arm,
-            fidelity,
-            self.identity,
+        arm, fidelity, index = row.arm, row.fidelity, playing.index_of(place)
+        return make_pull(
+            {
+                "id": playing.first + place,
+                "arm": self._arms[arm],
+                "fidelity": self._fidelities[fidelity],
+                "cost": course.cost_of(row),
+                "seed": self._seeds.seed(arm * len(self._fidelities) + fidelity, index),
+                "index": index,
+                "arm_index": arm,
+                "fidelity_index": fidelity,
+                "study": self.identity,
+            }
         )
 
     def _lease_again(self, pulls: Iterable[Pull], term: float) -> list[Pull]:

@@ -115,6 +115,8 @@ class Round:
 
     def next_place(self) -> int:
         """The next place to hand out, or -1; it must be leased or the same one comes again."""
+        if not self._returned and self.folded <= self.fresh < self.size and self.fresh not in self.waiting:
+            return self.fresh
         returned = self._returned
         while returned:
             place = returned[0]
