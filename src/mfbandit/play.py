@@ -25,6 +25,8 @@ class Limits(NamedTuple):
     pulls: int
     spends: bool
     """Whether the cost limit is a budget to be used up."""
+    halt: Ints
+    """Set to another number than 0 from outside, it ends all runs at once."""
 
 
 class Sizes(NamedTuple):
@@ -101,8 +103,8 @@ def play(
     `marks` are costs at which the run is noted in `mark_pulls` and `mark_best`; `trace` receives the
     first rows (arm, fidelity, count) that were played.
     """
-    traced, reached = 0, 0
-    while True:
+    traced, reached, rows = 0, 0, 1
+    while limits.halt[0] == 0:
         rows = plan(problem, params, state, out)
         if rows == 0:
             break

@@ -69,15 +69,15 @@ def prepare(
         cost=min(goal.budget, _limit("max_cost", max_cost)),
         pulls=2**62 if max_pulls is None else whole("max_pulls", max_pulls, 1),
         spends=spends,
+        halt=np.zeros(1, dtype=np.int64),
     )
     sizes = Sizes(algorithm.rows, algorithm.memory, algorithm.notes, problem.n_fidelities)
     return Prepared(used, algorithm, limits, sizes)
 
 
 def _pieces(trials: int, threads: int) -> Iterator[tuple[int, int]]:
-    """Cut trials into pieces that get smaller, so that threads end together; the first is one trial."""
-    yield 0, 1
-    first = 1
+    """Cut trials into pieces that get smaller, so that threads end together."""
+    first = 0
     while first < trials:
         size = min(max(1, (trials - first) // (4 * threads)), 4096)
         yield first, min(first + size, trials)
@@ -200,6 +200,8 @@ def simulate(
         )
         return last - first
 
+    if device == "cpu":
+        piece(compiled(many), 0, 0)  # compiles, or loads machine code, and plays nothing
     started = time.perf_counter()
     title = f"{chosen.name} on {instance.name or 'instance'}"
     with Progress(title, trials) if progress else no_progress() as bar:
@@ -222,7 +224,7 @@ def simulate(
                 bar.advance,
             )
         else:
-            _on_threads(compiled(many), piece, trials, threads, bar, pulls)
+            _on_threads(compiled(many), piece, trials, threads, bar, pulls, ready.limits)
     seconds = time.perf_counter() - started
     return Runs(
         instance=instance,
@@ -249,23 +251,21 @@ def _on_threads(
     threads: int,
     bar: Any,
     pulls: npt.NDArray[np.int64],
+    limits: Limits,
 ) -> None:
     """Play all pieces on a pool of threads; compiled code releases the interpreter lock."""
-    waiting = _pieces(trials, threads)
     with ThreadPoolExecutor(threads) as pool:
         running: dict[Future[int], tuple[int, int]] = {}
         try:
-            # The first piece compiles; the others would only wait for it.
-            first = next(waiting)
-            piece(run, *first)
-            bar.advance(first[1] - first[0], int(pulls[slice(*first)].sum()))
-            for span in waiting:
+            for span in _pieces(trials, threads):
                 running[pool.submit(piece, run, *span)] = span
                 if len(running) >= 2 * threads:
                     _collect(running, bar, pulls)
             while running:
                 _collect(running, bar, pulls)
         except BaseException:
+            # Ctrl-C: the runs under way end at their next round instead of at their end.
+            limits.halt[0] = 1
             for future in running:
                 future.cancel()
             raise

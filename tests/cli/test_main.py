@@ -1,12 +1,10 @@
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 
 from mfbandit.cli import main
-from mfbandit.cli.interrupt import interruptible
 from mfbandit.version import __version__
 
 
@@ -134,40 +132,6 @@ def test_an_interrupt_is_one_line_and_exit_code_130(capsys, monkeypatch):
     monkeypatch.setattr("mfbandit.instances.describe_instances", interrupted)
     assert main(["instances"]) == 130
     assert capsys.readouterr().err == "mfbandit: interrupted\n"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_an_interrupt_leaves_compiled_work_behind(capsys, monkeypatch):
-    import threading
-
-    codes = []
-    finish = threading.Event()
-
-    def leave(code):
-        codes.append(code)
-        finish.set()
-        raise SystemExit(code)
-
-    monkeypatch.setattr(os, "_exit", leave)
-
-    def work():
-        os.kill(os.getpid(), signal.SIGINT)
-        finish.wait(timeout=30)
-        return "done"
-
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(SystemExit):
-            interruptible(work)
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    assert codes == [130]
-    assert capsys.readouterr().err == "mfbandit: interrupted\n"
-
-
-def test_errors_of_interruptible_work_are_raised():
-    with pytest.raises(ZeroDivisionError):
-        interruptible(lambda: 1 // 0)
 
 
 def run_python(code, *arguments):

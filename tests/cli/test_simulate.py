@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 from scipy.stats import binomtest
@@ -130,7 +131,7 @@ def test_a_mistake_in_the_last_policy_costs_no_time(capsys, monkeypatch):
     def run(*args, **kwargs):
         raise AssertionError("something was simulated")
 
-    monkeypatch.setattr("mfbandit.cli.simulate.interruptible", run)
+    monkeypatch.setattr(sys.modules["mfbandit.simulate"], "simulate", run)
     assert main(["simulate", "figure-1a", "-p", "lucb-top", "-p", "mf-ucb"]) == 2
     assert "mf-ucb" in capsys.readouterr().err
 

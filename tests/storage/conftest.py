@@ -21,11 +21,11 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres_database(postgres: str) -> Iterator[str]:
+def postgres_database(postgres: str) -> str:
     """The URL of an empty database."""
     import psycopg
 
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute("DROP DATABASE IF EXISTS fresh WITH (FORCE)")
         connection.execute("CREATE DATABASE fresh")
-    yield postgres.replace("/postgres?", "/fresh?")
+    return postgres.replace("/postgres?", "/fresh?")

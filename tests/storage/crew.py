@@ -49,11 +49,6 @@ def hire(url: str, name: str, acknowledged: str) -> int:
 
 def main() -> None:
     url, name, workers, kills, seed, acknowledged = sys.argv[1:]
-    import psycopg
-    import sqlalchemy.dialects.postgresql.psycopg
-
-    import mfbandit.study
-    import mfbandit.storage.sql
 
     chance = random.Random(int(seed))
     crew = [hire(url, name, acknowledged) for _ in range(int(workers))]

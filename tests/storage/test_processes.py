@@ -16,7 +16,7 @@ CREW = Path(__file__).with_name("crew.py")
 reward_of = runpy.run_path(str(CREW))["reward_of"]
 
 PROBLEM = mf.Problem(
-    ["plain", "it's \"quoted\"", "<b>bold</b>", "two\nlines"],
+    ["plain", 'it\'s "quoted"', "<b>bold</b>", "two\nlines"],
     [("quick", 1.0, 0.2), ("exact", 3.0, 0.0)],
 )
 

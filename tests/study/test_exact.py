@@ -70,9 +70,7 @@ def assert_same(study: Study, other: Study) -> None:
 
 @pytest.mark.parametrize("name", INSTANCES)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_decisions_are_those_of_the_simulator(
-    policy: str, name: str, simulated: Callable[..., Any]
-) -> None:
+def test_decisions_are_those_of_the_simulator(policy: str, name: str, simulated: Callable[..., Any]) -> None:
     instance = mf.load_instance(name)
     if not suits(policy, instance):
         pytest.skip(f"{policy} is not made for {name}")
@@ -164,7 +162,7 @@ def test_slow_good_evaluations_keep_the_error_rate() -> None:
     for trial in range(trials):
         chance = random.Random(trial)
         study = create_study(problem, policy="lucb-c:batch=8,bound=kl", delta=delta, seed=trial)
-        last_to_first(study, lambda pull: float(chance.random() < means[pull.arm_index]), workers=8)
+        last_to_first(study, lambda pull, chance=chance: float(chance.random() < means[pull.arm_index]), 8)
         assert study.status == "certified"
         wrong += study.best != "arm 1"
     assert binomtest(wrong, trials, delta, alternative="greater").pvalue > 0.01

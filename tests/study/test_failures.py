@@ -73,7 +73,7 @@ def test_failures_survive_reopening(pair: mf.Problem, tmp_path: Path) -> None:
     assert "zerobyte and ?" in load_study(place).result().reasons[0]
 
 
-@pytest.mark.parametrize("policy", ["lucb-c:batch=2,bound=kl", "lucb-top:bound=kl", "lucb-c:bound=mixed"])
+@pytest.mark.parametrize("policy", ["lucb-c:batch=2,bound=kl", "lucb-top:bound=kl", "lucb-c:bound=kl"])
 def test_an_arm_that_fails_is_retired(policy: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {"policy": policy, "on_failure": "retire", "retries": 1, "delta": 0.2}
     place = str(tmp_path / "s.db")

@@ -12,7 +12,15 @@ from mfbandit.errors import InvalidInput, MfbanditError, StudyError
 from mfbandit.storage import MemoryStorage
 from mfbandit.study import create_study, load_study
 
-NASTY = ["it's", '"quoted"', "two\nlines", "<script>alert(1)</script>", "%s ? {x}", "ünï\u202e", "zero\x00byte"]
+NASTY = [
+    "it's",
+    '"quoted"',
+    "two\nlines",
+    "<script>alert(1)</script>",
+    "%s ? {x}",
+    "ünï\u202e",
+    "zero\x00byte",
+]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +80,14 @@ def test_a_study_is_not_overwritten(pair: mf.Problem) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("delta", 0.1), ("policy", "lucb-top"), ("max_cost", 9.0), ("seed", 1), ("epsilon", 0.1), ("retries", 5)],
+    [
+        ("delta", 0.1),
+        ("policy", "lucb-top"),
+        ("max_cost", 9.0),
+        ("seed", 1),
+        ("epsilon", 0.1),
+        ("retries", 5),
+    ],
 )
 def test_going_on_with_other_settings_is_refused(pair: mf.Problem, option: str, value: Any) -> None:
     storage = MemoryStorage()
@@ -103,7 +118,7 @@ def test_which_study_to_load(pair: mf.Problem) -> None:
 
 def test_names_of_any_kind(tmp_path: Path) -> None:
     problem = mf.Problem(NASTY, [("<b>'quick'\n", 1.0, 0.1), ('"exact"', 2.0)])
-    name = "it's a \"study\"\n<b>"
+    name = 'it\'s a "study"\n<b>'
     study = create_study(problem, storage=tmp_path / "odd 'name'.db", name=name, max_cost=60.0, durable=False)
     while not study.done:
         for pull in study.ask(3):

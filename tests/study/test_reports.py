@@ -21,7 +21,20 @@ def snapshot(study: Any) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize(
     "reward",
-    [math.nan, math.inf, -math.inf, -0.01, 1.01, 10**400, "0.5", None, [0.5], 1j, np.array(0.5), Decimal("0.5")],
+    [
+        math.nan,
+        math.inf,
+        -math.inf,
+        -0.01,
+        1.01,
+        10**400,
+        "0.5",
+        None,
+        [0.5],
+        1j,
+        np.array(0.5),
+        Decimal("0.5"),
+    ],
 )
 def test_a_bad_reward_is_refused_and_nothing_recorded(pair: mf.Problem, reward: Any) -> None:
     study = create_study(pair)

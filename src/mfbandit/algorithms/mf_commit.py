@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms.explore import put
-from mfbandit.algorithms.policy import Policy, positive
+from mfbandit.algorithms.policy import Policy
 from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import kernel
 
@@ -16,6 +16,7 @@ __all__ = ["MFCommit", "MfCommitParams", "plan", "recommend"]
 
 #: Blocks of the memory, K numbers each: estimated truths, and how uncertain they are (variances).
 TRUTH, DOUBT = 0, 1
+_PRIOR = 3.0
 
 
 class MfCommitParams(NamedTuple):
@@ -31,25 +32,45 @@ class MfCommitParams(NamedTuple):
 
 
 @kernel
-def stream_doubt(problem: Arrays, params: MfCommitParams, state: State, arm: int, m: int, more: float) -> float:
-    """How far (variance) a stream's mean may be from the arm's truth once it has `more` pulls."""
-    n = float(state.pulls[arm, m])
+def spread(problem: Arrays, state: State, arm: int, m: int, level: float) -> float:
+    """The variance of a stream's rewards, the largest for a mean between its estimate and a level."""
+    if problem.kind == GAUSSIAN:
+        return problem.sigma * problem.sigma
+    n, total = float(state.pulls[arm, m]), state.sums[arm, m]
+    p = (total + 0.5) / (n + 1.0)
+    widest = min(max(0.5, min(p, level)), max(p, level))
+    widest = min(max(widest, 0.5 / (n + 1.0)), 1.0 - 0.5 / (n + 1.0))
+    value = widest * (1.0 - widest)
+    if problem.kind == BOUNDED and n > 0.0:
+        value = (max(0.0, state.squares[arm, m] - total * total / n) + _PRIOR * value) / (n + _PRIOR)
+    return value
+
+
+@kernel
+def precision(
+    problem: Arrays, params: MfCommitParams, state: State, arm: int, m: int, level: float, more: float
+) -> float:
+    """What a stream tells about its arm's truth once it has `more` pulls: one over the variance."""
+    n = state.pulls[arm, m] + more
+    if n == 0.0:
+        return 0.0
     bias = problem.bias[arm, m]
-    spread = problem.sigma * problem.sigma
-    if problem.kind != GAUSSIAN and n > 0.0:
-        total = state.sums[arm, m]
-        p = (total + 1.0) / (n + 2.0)
-        spread = p * (1.0 - p)
-        if problem.kind == BOUNDED:
-            spread = min(spread, (max(0.0, state.squares[arm, m] - total * total / n) + 0.25) / (n + 1.0))
-    return spread / (n + more) + params.trust * bias * bias
+    return 1.0 / (spread(problem, state, arm, m, level) / n + params.trust * bias * bias)
+
+
+@kernel
+def arm_precision(problem: Arrays, params: MfCommitParams, state: State, arm: int, level: float) -> float:
+    """What all streams of an arm tell about its truth."""
+    value = 0.0
+    for m in range(problem.cost.shape[1]):
+        value += precision(problem, params, state, arm, m, level, 0.0)
+    return value
 
 
 @kernel
 def estimate(problem: Arrays, params: MfCommitParams, state: State) -> None:
     """Estimate every arm's truth from all its streams, by their precision."""
-    arms = problem.cost.shape[0]
-    for k in range(arms):
+    for k in range(problem.cost.shape[0]):
         weights, centre = 0.0, 0.0
         for m in range(problem.cost.shape[1]):
             n = float(state.pulls[k, m])
@@ -57,11 +78,10 @@ def estimate(problem: Arrays, params: MfCommitParams, state: State) -> None:
                 mean = state.sums[k, m] / n
                 if problem.kind != GAUSSIAN:
                     mean = (state.sums[k, m] + 0.5) / (n + 1.0)
-                weight = 1.0 / stream_doubt(problem, params, state, k, m, 0.0)
+                weight = precision(problem, params, state, k, m, mean, 0.0)
                 weights += weight
                 centre += weight * mean
-        state.memory[TRUTH * arms + k] = centre / weights if weights > 0.0 else -math.inf
-        state.memory[DOUBT * arms + k] = 1.0 / weights if weights > 0.0 else math.inf
+        state.memory[TRUTH * problem.cost.shape[0] + k] = centre / weights if weights > 0.0 else -math.inf
 
 
 @kernel
@@ -102,12 +122,16 @@ def plan(problem: Arrays, params: MfCommitParams, state: State, out: Ints) -> in
     left = params.budget - state.spent[0]
     hoped = 0.0
     for k in range(arms):
+        level = top if k != leader else second
+        state.memory[DOUBT * arms + k] = 1.0 / arm_precision(problem, params, state, k, level)
+    for k in range(arms):
         if k != leader:
             both = math.sqrt(state.memory[DOUBT * arms + k] + state.memory[DOUBT * arms + leader])
             hoped = max(hoped, expected_excess(top - state.memory[k], both))
     best, arm, fidelity, count = 1.0, leader, cheapest, 0
     for k in range(arms):
         doubt = state.memory[DOUBT * arms + k]
+        level = top if k != leader else second
         gap = top - state.memory[k] if k != leader else top - second
         if expected_excess(gap, math.sqrt(doubt)) * left / unit_cost <= 1e-3 * hoped:
             continue
@@ -116,12 +140,10 @@ def plan(problem: Arrays, params: MfCommitParams, state: State, out: Ints) -> in
             ratio = cost / unit_cost
             price = ratio * (top + hoped - params.origin) - (state.memory[k] - params.origin)
             price = max(price, hoped)
-            without = 1.0 / doubt
-            if state.pulls[k, m] > 0:
-                without -= 1.0 / stream_doubt(problem, params, state, k, m, 0.0)
+            without = max(0.0, 1.0 / doubt - precision(problem, params, state, k, m, level, 0.0))
             pulls = 1.0
             while pulls * cost <= left:
-                after = 1.0 / (max(without, 0.0) + 1.0 / stream_doubt(problem, params, state, k, m, pulls))
+                after = 1.0 / (without + precision(problem, params, state, k, m, level, pulls))
                 learned = math.sqrt(max(0.0, doubt - after))
                 gain = params.caution * (left - pulls * cost) / unit_cost * expected_excess(gap, learned)
                 if gain > best * pulls * price:

@@ -24,8 +24,8 @@ from mfbandit.algorithms.toptwo import (
     truth,
 )
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import LOWEST_AT, PROVEN, REFUTED, SHORTFALL, pair_scratch, prove
-from mfbandit.core import BOUNDED, GAUSSIAN, OWN, PULLS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, pair_scratch, prove
+from mfbandit.core import BOUNDED, GAUSSIAN, OWN, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 
@@ -35,7 +35,7 @@ __all__ = ["MFTopTwo", "plan", "recommend"]
 LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
 CLOCK = OWN + 3
 
-TUNING = dict(hope=1.5, doubt=0.4, forced=0.1, spread=2.0, check=0.8, passive=0.1, clip=1.5, bal=0.0)
+TUNING = dict(hope=1.5, doubt=0.4, forced=0.1, spread=2.0, check=0.8, passive=0.05, clip=0.0, bal=0.0)
 
 
 @kernel
@@ -143,7 +143,8 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     """Compute the certificate of a pair if it may hold; if it does, the rival is beaten."""
     at, scratch = rival * PER_ARM, scratch_at(problem)
     value = state.memory[at + VALUE]
-    if value < params.check * params.threshold or value < state.memory[at + DUE]:
+    spent = state.memory[leader * PER_ARM + SPENT] + state.memory[at + SPENT]
+    if value < params.check * params.threshold or spent < state.memory[at + DUE]:
         return
     gap = abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]) + params.epsilon
     verdict = prove(
@@ -162,9 +163,10 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     if verdict == PROVEN:
         record(problem, params, state, leader, rival)
     else:
-        # Evidence grows about as fast as its estimate: look again when half of what lacks is there.
+        # What lacks comes by drift and by luck: evidence f moves by about sqrt(2 f r) while the cost
+        # spent on the pair grows by a part r. Look again when two such moves may have bridged it.
         lacks = state.memory[scratch + SHORTFALL] if verdict == REFUTED else 0.0
-        state.memory[at + DUE] = value + params.passive * lacks - 0.1
+        state.memory[at + DUE] = spent * (1.0 + params.passive * lacks * lacks / (value + 1.0))
 
 
 @kernel

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mfbandit.cli.interrupt import interruptible
 from mfbandit.cli.options import Json, Seed
 from mfbandit.cli.output import print_json, print_sentences, print_table
 
@@ -42,7 +41,7 @@ def reproduce(
     """
     from mfbandit.reproduce import reproduce as run
 
-    sections = interruptible(lambda: run(study, out, trials=trials, seed=seed, quiet=False))
+    sections = run(study, out, trials=trials, seed=seed, quiet=False)
     index = out / "index.html"
     if json:
         studies = {section.name: section.to_json() for section in sections}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mfbandit.cli.interrupt import interruptible
 from mfbandit.cli.options import Delta, InstanceName, Json, Seed, check_finite
 from mfbandit.cli.output import amount, complain, print_json, print_table
 
@@ -85,7 +83,7 @@ def simulate(
         "device": device,
         "progress": True,
     }
-    all_runs = [interruptible(partial(run, loaded, one, **settings)) for one in chosen]
+    all_runs = [run(loaded, one, **settings) for one in chosen]
     if json:
         reports = [_report(runs) for runs in all_runs]
         print_json(reports[0] if len(reports) == 1 else reports)

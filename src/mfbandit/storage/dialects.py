@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,22 +32,26 @@ class Dialect(Protocol):
     """The placeholder of its driver."""
     connect_args: dict[str, Any]
 
-    def greet(self, connection: sa.Connection) -> None:
+    @property
+    def errors(self) -> type[Exception]:
+        """What its driver raises."""
+
+    def greet(self, driver: Any) -> None:
         """Set up a new connection."""
 
-    def begin(self, connection: sa.Connection, study: int, safe: bool) -> None:
+    def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer of the study can come between."""
 
-    def roll_back(self, connection: sa.Connection) -> None:
+    def roll_back(self, driver: Any) -> None:
         """End the open transaction, if there is one."""
 
-    def now(self, connection: sa.Connection) -> float:
+    def now(self, driver: Any) -> float:
         """The time in seconds, on a clock that all writers share."""
 
-    def passing(self, error: sa.exc.DBAPIError) -> bool:
+    def passing(self, error: BaseException) -> bool:
         """Whether a new attempt may succeed."""
 
-    def sentence(self, error: sa.exc.DBAPIError) -> str:
+    def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
 
 
@@ -86,37 +91,42 @@ class SQLite:
         self.connect_args = {"timeout": _PATIENCE_SECONDS, "check_same_thread": False}
         self._safe: bool | None = None
 
-    def greet(self, connection: sa.Connection) -> None:
+    @property
+    def errors(self) -> type[Exception]:
+        """What its driver raises."""
+        return sqlite3.Error
+
+    def greet(self, driver: Any) -> None:
         """Set up a new connection."""
         self._safe = None
-        mode = connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+        (mode,) = driver.execute("PRAGMA journal_mode").fetchone()
         if mode != "wal":
-            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            driver.execute("PRAGMA journal_mode = WAL")
 
-    def begin(self, connection: sa.Connection, study: int, safe: bool) -> None:
+    def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer can come between."""
         if safe is not self._safe:
-            connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if safe else 'NORMAL'}")
+            driver.execute(f"PRAGMA synchronous = {'FULL' if safe else 'NORMAL'}")
             self._safe = safe
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        driver.execute("BEGIN IMMEDIATE")
 
-    def roll_back(self, connection: sa.Connection) -> None:
+    def roll_back(self, driver: Any) -> None:
         """End the open transaction, if there is one."""
-        if connection.connection.driver_connection.in_transaction:  # type: ignore[union-attr]
-            connection.exec_driver_sql("ROLLBACK")
+        if driver.in_transaction:
+            driver.execute("ROLLBACK")
 
-    def now(self, connection: sa.Connection) -> float:
+    def now(self, driver: Any) -> float:
         """The time of this machine: a SQLite file is used by one machine."""
         return time.time()
 
-    def passing(self, error: sa.exc.DBAPIError) -> bool:
+    def passing(self, error: BaseException) -> bool:
         """Whether a new attempt may succeed."""
-        text = str(error.orig)
+        text = str(error)
         return "locked" in text or "busy" in text
 
-    def sentence(self, error: sa.exc.DBAPIError) -> str:
+    def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
-        text = str(error.orig)
+        text = str(error)
         if "not a database" in text:
             return f"{self.place} is not a SQLite file"
         if "malformed" in text:
@@ -139,34 +149,41 @@ class PostgreSQL:
         self.place = url.render_as_string(hide_password=True)
         self.connect_args: dict[str, Any] = {"application_name": "mfbandit"}
 
-    def greet(self, connection: sa.Connection) -> None:
+    @property
+    def errors(self) -> type[Exception]:
+        """What its driver raises."""
+        import psycopg
+
+        return psycopg.Error
+
+    def greet(self, driver: Any) -> None:
         """Set up a new connection."""
 
-    def begin(self, connection: sa.Connection, study: int, safe: bool) -> None:
+    def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer of the study can come between."""
         # One message instead of three. A commit that need not be safe does not wait for the disk.
         swift = "" if safe else "SET LOCAL synchronous_commit = off; "
-        connection.exec_driver_sql(f"BEGIN; {swift}SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {int(study)})")
+        driver.execute(f"BEGIN; {swift}SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {int(study)})")
 
-    def roll_back(self, connection: sa.Connection) -> None:
+    def roll_back(self, driver: Any) -> None:
         """End the open transaction, if there is one."""
-        driver: Any = connection.connection.driver_connection
         if driver.info.transaction_status:
-            connection.exec_driver_sql("ROLLBACK")
+            driver.execute("ROLLBACK")
 
-    def now(self, connection: sa.Connection) -> float:
+    def now(self, driver: Any) -> float:
         """The time of the server, which all workers share."""
-        return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())").scalar_one())
+        return float(driver.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])
 
-    def passing(self, error: sa.exc.DBAPIError) -> bool:
+    def passing(self, error: BaseException) -> bool:
         """Whether a new attempt may succeed."""
-        if error.connection_invalidated:
-            return True
-        state = getattr(error.orig, "sqlstate", None) or ""
+        state = getattr(error, "sqlstate", None)
+        if state is None:
+            # The driver's own: the connection was lost, or could not be made.
+            return type(error).__name__ == "OperationalError"
         # Lost connections, servers that start or stop, deadlocks, too many clients for the moment.
         return state[:2] in ("08", "40") or state in ("57P01", "57P02", "57P03", "53300")
 
-    def sentence(self, error: sa.exc.DBAPIError) -> str:
+    def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
-        text = " ".join(str(error.orig).split())
+        text = " ".join(str(error).split())
         return f"{self.place} could not be used: {text}"

@@ -196,8 +196,6 @@ class Course:
     def plan(self) -> Record:
         """Plan the round that is due; returns its record."""
         changes = self._drop_retired()
-        if not self.lineup.arms:
-            return self._begin([], False, changes)
         lineup, state = self.lineup, self.state
         if self._notes is None:
             self._notes = Notes(state)
@@ -210,48 +208,44 @@ class Course:
             self._notes = None
         else:
             changes = self._notes.changes(state)
-        return self._begin(planned, cut, changes)
+        record = Record(ROUND, self.asked, 0.0, write_round(planned, cut, changes))
+        self._open(planned, cut)
+        return record
 
-    def _cut(self, rows: list[list[int]]) -> tuple[list[tuple[int, int, int]], bool]:
-        """Cut a round where the next pull would cost more than may be spent; in indices of the problem."""
+    def _cut(self, rows: list[list[int]]) -> tuple[list[Row], bool]:
+        """The rows of a round, in indices of the problem, cut where a pull would exceed what may be spent."""
         lineup = self.lineup
         spent, limit = float(self.state.spent[0]), self.settings.limit
         planned = []
         for k, m, wanted in rows:
-            arm, fidelity = lineup.arms[k], lineup.columns[m]
-            cost = self._costs[arm][fidelity]
-            count = wanted if limit == math.inf else afford(limit - spent, cost, wanted)
+            arm, fidelity, count = lineup.arms[k], lineup.columns[m], wanted
+            if limit < math.inf:
+                cost = self._costs[arm][fidelity]
+                count = afford(limit - spent, cost, wanted)
+                spent += count * cost
             if count > 0:
                 planned.append((arm, fidelity, count))
-                spent += count * cost
             if count < wanted:
-                return planned, True
-        return planned, False
-
-    def _begin(self, rows: list[tuple[int, int, int]], cut: bool, changes: str) -> Record:
-        """Start a planned round; returns its record."""
-        record = Record(ROUND, self.asked, 0.0, write_round(rows, cut, changes))
-        self._open(rows, cut)
-        return record
-
-    def _open(self, rows: Sequence[Sequence[int]], cut: bool) -> None:
-        """Make a round the one being played, or end the study if it has no pulls."""
-        listed = self.listed(rows)
-        self.round = Round(self.asked, listed, cut)
-        if not listed:
-            self._end(cut)
+                return self.listed(planned), True
+        return self.listed(planned), False
 
     def listed(self, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, each with the number of its first pull."""
         starts: dict[tuple[int, int], int] = {}
         listed = []
-        for arm, fidelity, count in rows:
+        for arm, fidelity, size in rows:
             start = starts.get((arm, fidelity))
             if start is None:
                 start = int(self.state.pulls[self.lineup.cells[arm, fidelity]])
-            starts[arm, fidelity] = start + count
-            listed.append(Row(arm, fidelity, count, start))
+            starts[arm, fidelity] = start + size
+            listed.append(Row(arm, fidelity, size, start))
         return listed
+
+    def _open(self, rows: list[Row], cut: bool) -> None:
+        """Make a round the one being played, or end the study if it has no pulls."""
+        self.round = Round(self.asked, rows, cut)
+        if not rows:
+            self._end(cut)
 
     def _end(self, cut: bool) -> None:
         settings = self.settings
@@ -304,7 +298,7 @@ class Course:
             load_state(self.state, body["state"])  # type: ignore[arg-type]
         else:
             apply_notes(self.state, body)
-        self._open(body["rows"], bool(body.get("cut", False)))  # type: ignore[arg-type]
+        self._open(self.listed(body["rows"]), bool(body.get("cut", False)))  # type: ignore[arg-type]
 
     def recommend(self) -> int:
         """The arm the policy would answer with, as an index of the problem; -1 if none is left."""

@@ -90,7 +90,7 @@ class Desk:
             course = self._follow(news)
             pulls.clear()
             records = [course.plan()] if course.due else []
-            if course.status != "running":
+            if course.ended or course.stuck:
                 return records
             playing, now = course.round, clock()
             playing.expire(now)
@@ -104,7 +104,7 @@ class Desk:
             return records
 
         with self._lock:
-            if not self._nothing_to_ask():
+            if self._course.round.fresh < self._course.round.size or not self._nothing_to_ask():
                 self._exchange(decide, False)
         return pulls
 

@@ -16,7 +16,7 @@ from mfbandit.core import PULLS, ROUNDS, observe
 from mfbandit.errors import StorageError
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
-from mfbandit.study.noted import apply_notes, read_round
+from mfbandit.study.noted import apply_last_notes, read_round
 from mfbandit.study.round import Round
 from mfbandit.study.settings import Settings
 
@@ -51,9 +51,7 @@ def _settle(course: Course, settled: Sequence[Record], next_round: Record) -> No
                 start = place
                 break
         _fold(course, settled, bodies[start:], numbers[start], asked)
-        for body in bodies[start:]:
-            if "state" not in body:
-                apply_notes(course.state, body)
+        apply_last_notes(course.state, [body for body in bodies[start:] if "state" not in body])
     course.rounds = len(bodies)
     course.round = Round(asked, (), False)
 

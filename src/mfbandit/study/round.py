@@ -87,7 +87,7 @@ class Round:
 
     def lease(self, place: int, until: float) -> None:
         """Note that a place is handed out, or still worked on, until a time; 0 takes it back."""
-        if self.told(place):
+        if place < self.folded or place in self.waiting:
             return
         if place >= self.fresh:
             for skipped in range(self.fresh, place):

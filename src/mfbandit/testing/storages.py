@@ -11,7 +11,7 @@ from mfbandit.storage.records import FAILURE, LEASE, RESULT, ROUND, Record, Stor
 __all__ = ["StorageContract"]
 
 #: Text that breaks whoever builds statements, pages or lines from it.
-NASTY = "Robert'); DROP TABLE \"studies\";--\n<b>&amp;</b> %s ? {0} \\ \t ünï \U0001f3b0"
+NASTY = 'Robert\'); DROP TABLE "studies";--\n<b>&amp;</b> %s ? {0} \\ \t ünï \U0001f3b0'
 
 
 class StorageContract:
@@ -46,12 +46,12 @@ class StorageContract:
 
     def test_a_study_that_is_not_there(self) -> None:
         """The log of an unknown study is an error that names it."""
+        said = ""
         try:
             self.open().log("nobody")
         except StorageError as error:
-            assert "'nobody'" in str(error)
-        else:
-            raise AssertionError("an unknown study was opened")
+            said = str(error)
+        assert "'nobody'" in said
 
     def test_records_come_back_as_they_were(self) -> None:
         """Every bit of a number and every character of a text survives."""
