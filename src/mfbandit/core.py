@@ -205,9 +205,9 @@ def tally(state: State, arm: int, fidelity: int, reward: float) -> None:
 @kernel
 def settle(state: State, arm: int, fidelity: int) -> None:
     """Bring the derived statistics of a stream up to date, after rewards were entered."""
-    share = 1.0 / state.pulls[arm, fidelity]
-    state.means[arm, fidelity] = state.sums[arm, fidelity] * share
-    state.roots[arm, fidelity] = math.sqrt(share)
+    root = math.sqrt(1.0 / state.pulls[arm, fidelity])
+    state.means[arm, fidelity] = state.sums[arm, fidelity] * (root * root)
+    state.roots[arm, fidelity] = root
 
 
 @kernel

@@ -27,7 +27,7 @@ __all__ = ["DeviceError", "Shape", "device_entry", "entries", "launch", "require
 #: Threads per block. Trials diverge, so small blocks that end on their own pay.
 _BLOCK = 64
 #: Registers per thread, so that enough threads are resident to hide memory latency.
-_REGISTERS = 64
+_REGISTERS = 96
 #: Local memory that a thread may take before its state moves to global memory.
 _LOCAL_BYTES = 24 * 1024
 #: Trials per launch, so that progress moves and results fit on any card.
@@ -55,24 +55,20 @@ class Shape(NamedTuple):
         cells = self.arms * self.fidelities
         sums = 4 if self.whole_rewards else 8
         moments = 0 if self.sums_only else 16 * cells
-        return cells * (4 + sums) + moments + 4 * self.arms + 8 * (self.clock + self.memory + 1) + 12 * self.rows
+        return cells * (12 + sums) + moments + 4 * self.arms + 8 * (self.clock + self.memory + 1) + 12 * self.rows
 
 
 @kernel
-def settle_nothing(state: State, arm: int, fidelity: int) -> None:
-    """Nothing is derived beforehand: on a GPU arithmetic is cheaper than memory."""
+def settle_roots(state: State, arm: int, fidelity: int) -> None:
+    """Derive the root alone: a square root takes a hundred instructions, a mean from it takes two."""
+    state.roots[arm, fidelity] = math.sqrt(1.0 / state.pulls[arm, fidelity])
 
 
 @kernel
-def mean_from_sums(state: State, arm: int, fidelity: int) -> float:
-    """The mean reward of a stream that was pulled."""
-    return float(state.sums[arm, fidelity] * (1.0 / state.pulls[arm, fidelity]))
-
-
-@kernel
-def root_from_pulls(state: State, arm: int, fidelity: int) -> float:
-    """1 / sqrt(n) of a stream that was pulled."""
-    return math.sqrt(1.0 / state.pulls[arm, fidelity])
+def mean_from_roots(state: State, arm: int, fidelity: int) -> float:
+    """The mean reward of a stream that was pulled, bit by bit as `settle` has it."""
+    root = state.roots[arm, fidelity]
+    return float(state.sums[arm, fidelity] * (root * root))
 
 
 def shape_of(instance: Instance, algorithm: Algorithm, fidelities: int) -> Shape:
@@ -107,9 +103,8 @@ def device_entry(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
         "recommend": algorithm.recommend,
         "draw": draw_of(instance),
         "tally": tally_sums if algorithm.sums_only else tally,
-        "settle": settle_nothing,
-        "mean_of": mean_from_sums,
-        "root_of": root_from_pulls,
+        "settle": settle_roots,
+        "mean_of": mean_from_roots,
     }
     filled = bind(play, **parts)
     key = (digest(filled), shape)
@@ -134,7 +129,7 @@ def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], sh
     run, answer = on_device(play_part), on_device(recommend_part)
     clear, key_of = on_device(reset), on_device(trial_key)
     cells = (shape.arms, shape.fidelities)
-    moments = (1, 1) if shape.sums_only else cells
+    moments = not shape.sums_only
     arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
     sum_type = int32 if shape.whole_rewards else float64
 
@@ -143,17 +138,22 @@ def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], sh
     ):
         i = cuda.grid(1)
         if i < cost.shape[0]:
+            unused = cuda.local.array((1, 1), float64)
+            squares, deviations = unused, unused
+            if moments:
+                squares = cuda.local.array(cells, float64)
+                deviations = cuda.local.array(cells, float64)
             state = State(
                 cuda.local.array(cells, int32),
                 cuda.local.array(cells, sum_type),
-                cuda.local.array(moments, float64),
-                cuda.local.array(moments, float64),
+                squares,
+                deviations,
                 cuda.local.array(arms, int32),
                 cuda.local.array(clock, int32),
                 cuda.local.array(1, float64),
                 cuda.local.array(memory, float64),
-                cuda.local.array((1, 1), float64),
-                cuda.local.array((1, 1), float64),
+                unused,
+                cuda.local.array(cells, float64),
             )
             out = cuda.local.array(rows, int32)
             clear(state)

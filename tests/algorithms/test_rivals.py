@@ -10,7 +10,7 @@ from mfbandit.algorithms.mf_grad import ASCENT, SHARES, MfGradParams, reweigh
 from mfbandit.core import ROUNDS, arrays, new_state
 from mfbandit.errors import PolicyError
 
-RIVALS = ["mf-grad", "mf-grad:rate=constant", "mf-grad:threshold=theory", "iise", "iise:radius=practical"]
+RIVALS = ["mf-grad", "mf-grad:rate=constant", "mf-grad:threshold=theory", "mf-grad:threshold=ours", "iise", "iise:radius=practical"]
 
 
 def small(reward="bernoulli", means=((0.75, 0.9), (0.55, 0.6), (0.2, 0.3))):
@@ -91,7 +91,7 @@ def test_the_theorys_threshold_is_dearer():
 def test_weights_do_not_overflow():
     problem = arrays(small().problem)
     state = new_state(problem, memory=100)
-    params = MfGradParams(log_factor=5.0, epsilon=0.0, rate=0.25, proven=False, batch=1)
+    params = MfGradParams(log_factor=5.0, epsilon=0.0, rate=0.25, proven=False, kind=0, batch=1)
     state.clock[ROUNDS] = 10
     state.memory[ASCENT * 6 : ASCENT * 6 + 6] = [1e308, 0.0, 5e5, 1e308, 0.0, 0.0]
     reweigh(params, state, 6)
@@ -146,7 +146,7 @@ def test_dominated_fidelities_are_dropped(costs, biases, kept):
     ("text", "message"),
     [
         ("mf-grad:rate=fast", "rate must be one of sqrt, constant, got 'fast'"),
-        ("mf-grad:threshold=low", "threshold must be one of practical, theory"),
+        ("mf-grad:threshold=low", "threshold must be one of practical, theory, ours"),
         ("iise:radius=small", "radius must be one of theory, practical, got 'small'"),
     ],
 )

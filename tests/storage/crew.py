@@ -7,6 +7,8 @@ to the file ACKNOWLEDGED what `tell` has confirmed to it. The crew ends when KIL
 random moments or, with KILLS = 0, when the study is done; it prints how many it killed.
 """
 
+import contextlib
+import importlib
 import os
 import random
 import signal
@@ -49,7 +51,10 @@ def hire(url: str, name: str, acknowledged: str) -> int:
 
 def main() -> None:
     url, name, workers, kills, seed, acknowledged = sys.argv[1:]
-
+    # What workers need is loaded once, before they are forked; but nothing is opened.
+    for module in ("mfbandit.study", "mfbandit.storage.sql", "sqlalchemy.dialects.sqlite", "psycopg"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
     chance = random.Random(int(seed))
     crew = [hire(url, name, acknowledged) for _ in range(int(workers))]
     killed = 0

@@ -17,6 +17,7 @@ from mfbandit.algorithms.elimination import Elimination
 from mfbandit.algorithms.hyperband import Hyperband
 from mfbandit.algorithms.iise import IISE
 from mfbandit.algorithms.lucb import LUCB
+from mfbandit.algorithms.mf_commit import MFCommit
 from mfbandit.algorithms.mf_grad import MFGrad
 from mfbandit.algorithms.mf_ucb import MFUCB
 from mfbandit.algorithms.policy import Policy
@@ -31,6 +32,7 @@ __all__ = [
     "Elimination",
     "Entry",
     "Hyperband",
+    "MFCommit",
     "MFGrad",
     "Policy",
     "SuccessiveHalving",
@@ -83,6 +85,9 @@ REGISTRY: dict[str, Entry] = {
         {},
         "Elimination at the truest fidelity, then the cheapest (regret, paper)",
         "elimination",
+    ),
+    "mf-commit": Entry(
+        MFCommit, {}, "Buy knowledge while it is worth its price, then exploit cheaply (regret, ours)", "mf-commit"
     ),
     "mf-ucb": Entry(MFUCB, {}, "MF-UCB of Kandasamy et al. 2016 (regret)", "mf-ucb"),
     "ucb-top": Entry(MFUCB, {"truest": True}, "UCB on the truest fidelity only (regret)", "ucb-top"),

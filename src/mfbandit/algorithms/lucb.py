@@ -185,7 +185,7 @@ class LUCB(Policy):
             plan=bind(plan, **kernels),
             recommend=bind(recommend, **kernels),
             params=params,
-            rows=2 * n_fidelities,
+            rows=2 * n_fidelities if self.explore == "b" else 2,
             memory=select_memory(n_arms),
             notes=SELECT_CLOCK,
             sums_only=self.bound not in ("bernstein", "mixed"),

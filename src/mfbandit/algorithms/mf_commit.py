@@ -1,4 +1,28 @@
-"""`mf-commit`: spend a budget with little regret by paying for knowledge only what it is worth."""
+"""`mf-commit`: spend a budget with little regret, paying for knowledge only what it is worth.
+
+The paper's regret compares with playing the best arm at the cheapest fidelity throughout. So a pull of
+arm k at fidelity m is expected to cost lambda_m / lambda_1 * mu_1 - mu_k, and a pull of the best arm at
+the cheapest fidelity costs nothing. Knowledge is worth something only if it changes which arm is
+exploited, and then for all pulls that are left. Each round asks:
+
+1. What is known? An arm's truth is taken to be normal; fidelity m tells about it with variance
+   V / n + zeta_m^2, so that a biased fidelity never settles it alone.
+2. What would c more pulls of (k, m) be worth? They move the estimate by a normal amount of known
+   variance. If it crosses the best estimate of the other arms, the answer changes; the expected gain per
+   pull times the pulls that would be left is the worth of the purchase.
+3. What do they cost? c times the price above, with mu_1 replaced by what the best arm is expected to be,
+   which is more than the best estimate as long as another arm may turn out better.
+
+The purchase with the highest worth for its price is begun (a part of it, then everything is asked
+again). If none is worth its price, the best estimate is exploited at the cheapest fidelity, in steps that
+grow; committing is this, and it is taken back if the rewards disappoint. With n pulls left the chance of
+a wrong commitment falls like 1 / n, as it must for a regret of order log(budget).
+
+Worths are multiplied by `caution`, since the normal law is too sure of itself after few pulls and after
+many looks: ten times the worth costs log(10) more nats of evidence and prevents most wrong commitments.
+Nothing here is proven, and no certificate comes out: `mf-toptwo` is for that. The first round pulls every
+arm once at the cheapest fidelity.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +32,21 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms.explore import put
-from mfbandit.algorithms.policy import Policy
+from mfbandit.algorithms.policy import Policy, positive
 from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 
 __all__ = ["MFCommit", "MfCommitParams", "plan", "recommend"]
 
-#: Blocks of the memory, K numbers each: estimated truths, and how uncertain they are (variances).
+#: Blocks of the memory, K numbers each: estimated truths, and their variances.
 TRUTH, DOUBT = 0, 1
-_PRIOR = 3.0
+#: The variance of rewards in [0, 1] is learned as if this many pulls had shown Bernoulli's.
+_PRIOR_PULLS = 3.0
+#: Rounds buy one part in this of the purchase that looked best; exploitation grows by one part too.
+_PART = 4
+_DENSITY_AT_0 = 0.3989422804014327
+_TINY = 1e-300
 
 
 class MfCommitParams(NamedTuple):
@@ -25,15 +55,28 @@ class MfCommitParams(NamedTuple):
     budget: float
     origin: float
     """Where a reward of 0 lies in unit scale."""
-    trust: float
-    """Variance of a bias, as a part of its bound squared."""
-    part: int
     caution: float
+
+
+class Standing(NamedTuple):
+    """Who leads, and what there is to hope for."""
+
+    leader: int
+    top: float
+    """The best estimate."""
+    second: float
+    """The best estimate of the other arms."""
+    hoped: float
+    """By how much the best arm is expected to be better than the leader."""
 
 
 @kernel
 def spread(problem: Arrays, state: State, arm: int, m: int, level: float) -> float:
-    """The variance of a stream's rewards, the largest for a mean between its estimate and a level."""
+    """The variance of a stream's rewards, the largest that goes with a mean between estimate and level.
+
+    Whether the mean may be as far as `level` is what is asked, so the variance there counts: after 20
+    rewards of 1 the variance at the estimate would all but exclude a mean of 0.85.
+    """
     if problem.kind == GAUSSIAN:
         return problem.sigma * problem.sigma
     n, total = float(state.pulls[arm, m]), state.sums[arm, m]
@@ -42,135 +85,162 @@ def spread(problem: Arrays, state: State, arm: int, m: int, level: float) -> flo
     widest = min(max(widest, 0.5 / (n + 1.0)), 1.0 - 0.5 / (n + 1.0))
     value = widest * (1.0 - widest)
     if problem.kind == BOUNDED and n > 0.0:
-        value = (max(0.0, state.squares[arm, m] - total * total / n) + _PRIOR * value) / (n + _PRIOR)
+        squared = max(0.0, state.squares[arm, m] - total * total / n)
+        value = (squared + _PRIOR_PULLS * value) / (n + _PRIOR_PULLS)
     return value
 
 
 @kernel
-def precision(
-    problem: Arrays, params: MfCommitParams, state: State, arm: int, m: int, level: float, more: float
-) -> float:
-    """What a stream tells about its arm's truth once it has `more` pulls: one over the variance."""
+def precision(problem: Arrays, state: State, arm: int, m: int, level: float, more: float) -> float:
+    """What a stream tells about its arm's truth after `more` pulls: one over its variance."""
     n = state.pulls[arm, m] + more
     if n == 0.0:
         return 0.0
     bias = problem.bias[arm, m]
-    return 1.0 / (spread(problem, state, arm, m, level) / n + params.trust * bias * bias)
+    return 1.0 / max(spread(problem, state, arm, m, level) / n + bias * bias, _TINY)
 
 
 @kernel
-def arm_precision(problem: Arrays, params: MfCommitParams, state: State, arm: int, level: float) -> float:
-    """What all streams of an arm tell about its truth."""
-    value = 0.0
-    for m in range(problem.cost.shape[1]):
-        value += precision(problem, params, state, arm, m, level, 0.0)
-    return value
-
-
-@kernel
-def estimate(problem: Arrays, params: MfCommitParams, state: State) -> None:
-    """Estimate every arm's truth from all its streams, by their precision."""
+def estimate(problem: Arrays, state: State) -> None:
+    """Estimate every arm's truth from all its streams, by their precision; -inf before its first pull."""
     for k in range(problem.cost.shape[0]):
         weights, centre = 0.0, 0.0
         for m in range(problem.cost.shape[1]):
             n = float(state.pulls[k, m])
             if n > 0.0:
-                mean = state.sums[k, m] / n
-                if problem.kind != GAUSSIAN:
-                    mean = (state.sums[k, m] + 0.5) / (n + 1.0)
-                weight = precision(problem, params, state, k, m, mean, 0.0)
+                prior = 0.0 if problem.kind == GAUSSIAN else 1.0
+                mean = (state.sums[k, m] + 0.5 * prior) / (n + prior)
+                weight = precision(problem, state, k, m, mean, 0.0)
                 weights += weight
                 centre += weight * mean
-        state.memory[TRUTH * problem.cost.shape[0] + k] = centre / weights if weights > 0.0 else -math.inf
+        state.memory[k] = centre / weights if weights > 0.0 else -math.inf
 
 
 @kernel
 def expected_excess(gap: float, deviation: float) -> float:
-    """E max(0, X) of a normal X with mean -gap <= 0 and this deviation, to a few percent."""
+    """The mean of max(0, X) for a normal X of mean -gap <= 0 and this deviation, to a few percent."""
     if deviation <= 0.0:
         return 0.0
     z = gap / deviation
-    return deviation * 0.3989422804014327 * math.exp(-0.5 * z * z) / (1.0 + z * (1.128 + 0.8 * z))
+    return deviation * _DENSITY_AT_0 * math.exp(-0.5 * z * z) / (1.0 + z * (1.128 + 0.8 * z))
 
 
 @kernel
-def leader_and_second(problem: Arrays, state: State) -> tuple[int, float]:
-    """The arm with the highest estimate, and the highest estimate of the others."""
-    leader, second = 0, -math.inf
+def leading(problem: Arrays, state: State) -> int:
+    """The arm with the best estimate."""
+    leader = 0
     for k in range(1, problem.cost.shape[0]):
-        value = state.memory[k]
-        if value > state.memory[leader]:
-            leader, second = k, state.memory[leader]
-        elif value > second:
-            second = value
-    return leader, second
+        if state.memory[k] > state.memory[leader]:
+            leader = k
+    return leader
 
 
 @kernel
-def plan(problem: Arrays, params: MfCommitParams, state: State, out: Ints) -> int:
-    """Buy the knowledge that is worth most for its price; if none is worth it, exploit."""
+def look(problem: Arrays, state: State) -> Standing:
+    """Estimate all truths and how doubtful they are; see who leads."""
     arms, fidelities = problem.cost.shape
-    cheapest = problem.order[0]
-    unit_cost = problem.cost[0, cheapest]
-    if state.clock[PULLS] == 0:
-        for k in range(arms):
-            put(out, k, k, cheapest, 1)
-        return arms
-    estimate(problem, params, state)
-    leader, second = leader_and_second(problem, state)
-    top = state.memory[leader]
-    left = params.budget - state.spent[0]
-    hoped = 0.0
+    estimate(problem, state)
+    leader = leading(problem, state)
+    top, second = state.memory[leader], -math.inf
     for k in range(arms):
-        level = top if k != leader else second
-        state.memory[DOUBT * arms + k] = 1.0 / arm_precision(problem, params, state, k, level)
+        if k != leader:
+            second = max(second, state.memory[k])
+    for k in range(arms):
+        known = 0.0
+        for m in range(fidelities):
+            known += precision(problem, state, k, m, second if k == leader else top, 0.0)
+        state.memory[DOUBT * arms + k] = 1.0 / max(known, _TINY)
+    hoped = 0.0
     for k in range(arms):
         if k != leader:
             both = math.sqrt(state.memory[DOUBT * arms + k] + state.memory[DOUBT * arms + leader])
             hoped = max(hoped, expected_excess(top - state.memory[k], both))
-    best, arm, fidelity, count = 1.0, leader, cheapest, 0
+    return Standing(leader, top, second, hoped)
+
+
+@kernel
+def buy(problem: Arrays, params: MfCommitParams, state: State, standing: Standing, out: Ints) -> int:
+    """Plan the purchase of knowledge with the highest worth for its price; 0 rows if none is worth it."""
+    arms, fidelities = problem.cost.shape
+    unit_cost = problem.cost[0, problem.order[0]]
+    left = params.budget - state.spent[0]
+    best, rows = 1.0, 0
     for k in range(arms):
+        leads = k == standing.leader
+        level = standing.second if leads else standing.top
+        gap = abs(state.memory[k] - level)
         doubt = state.memory[DOUBT * arms + k]
-        level = top if k != leader else second
-        gap = top - state.memory[k] if k != leader else top - second
-        if expected_excess(gap, math.sqrt(doubt)) * left / unit_cost <= 1e-3 * hoped:
+        # Even certainty about this arm would not be worth one pull.
+        if params.caution * left * expected_excess(gap, math.sqrt(doubt)) <= unit_cost * standing.hoped:
             continue
         for m in range(fidelities):
             cost = problem.cost[k, m]
-            ratio = cost / unit_cost
-            price = ratio * (top + hoped - params.origin) - (state.memory[k] - params.origin)
-            price = max(price, hoped)
-            without = max(0.0, 1.0 / doubt - precision(problem, params, state, k, m, level, 0.0))
+            reference = standing.top + standing.hoped - params.origin
+            price = cost / unit_cost * reference - (state.memory[k] - params.origin)
+            price = max(price, standing.hoped, _TINY)
+            others = max(0.0, 1.0 / doubt - precision(problem, state, k, m, level, 0.0))
             pulls = 1.0
             while pulls * cost <= left:
-                after = 1.0 / (without + precision(problem, params, state, k, m, level, pulls))
-                learned = math.sqrt(max(0.0, doubt - after))
-                gain = params.caution * (left - pulls * cost) / unit_cost * expected_excess(gap, learned)
-                if gain > best * pulls * price:
-                    best, arm, fidelity, count = gain / (pulls * price), k, m, int(pulls)
+                doubt_then = 1.0 / (others + precision(problem, state, k, m, level, pulls))
+                gain = expected_excess(gap, math.sqrt(max(0.0, doubt - doubt_then)))
+                worth = params.caution * gain * (left - pulls * cost) / unit_cost
+                if worth > best * pulls * price:
+                    best = worth / (pulls * price)
+                    rows = put(out, 0, k, m, max(1, int(pulls) // _PART))
                 pulls *= 2.0
-    if count == 0:
-        return put(out, 0, leader, cheapest, max(1, state.pulls[leader, cheapest] // 4))
-    return put(out, 0, arm, fidelity, max(1, count // params.part))
+    return rows
+
+
+@kernel
+def plan(problem: Arrays, params: MfCommitParams, state: State, out: Ints) -> int:
+    """Buy knowledge if some is worth its price, else exploit the best estimate."""
+    cheapest = problem.order[0]
+    if params.budget - state.spent[0] < problem.cost[0, cheapest]:
+        return 0
+    rows = 0
+    if state.clock[PULLS] == 0:
+        for k in range(problem.cost.shape[0]):
+            rows = put(out, rows, k, cheapest, 1)
+        return rows
+    standing = look(problem, state)
+    rows = buy(problem, params, state, standing, out)
+    if rows > 0:
+        return rows
+    leader = standing.leader
+    return put(out, 0, leader, cheapest, max(1, state.pulls[leader, cheapest] // _PART))
 
 
 @kernel
 def recommend(problem: Arrays, params: MfCommitParams, state: State) -> int:
-    """The arm with the highest estimate."""
-    estimate(problem, params, state)
-    leader, _ = leader_and_second(problem, state)
-    return leader
+    """The arm with the best estimate."""
+    estimate(problem, state)
+    return leading(problem, state)
 
 
 @dataclass(frozen=True)
 class MFCommit(Policy):
-    """x."""
+    """Buy knowledge while it is worth its price in regret, then exploit the best arm cheaply (ours).
 
-    trust: float = 1.0
-    part: int = 4
-    caution: float = 1.0
+    Parameters
+    ----------
+    caution : float
+        How many times knowledge is worth what a normal law says; more is safer and explores longer.
+
+    Examples
+    --------
+    >>> MFCommit(caution=3.0).label
+    'mf-commit:caution=3.0'
+    """
+
+    caution: float = 10.0
 
     objective: ClassVar[str] = "regret"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("caution", self.caution)
+        if self.batch != 1:
+            raise PolicyError(f"mf-commit chooses its own counts: batch must be 1, got {self.batch!r}")
 
     @property
     def name(self) -> str:
@@ -183,7 +253,7 @@ class MFCommit(Policy):
         return Algorithm(
             plan=plan,
             recommend=recommend,
-            params=MfCommitParams(goal.budget, unit(0.0), self.trust, self.part, self.caution),
+            params=MfCommitParams(goal.budget, unit(0.0), float(self.caution)),
             rows=arms,
             memory=2 * arms,
         )

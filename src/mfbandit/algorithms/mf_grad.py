@@ -16,6 +16,9 @@ It stops when max_i min_j f_(i,j), with pulls for weights, reaches a threshold, 
   **Unproven**: nobody has shown that its error rate is at most delta.
 - ``threshold="theory"``: log(K / delta) + 2M log(log(K / delta) + 1) + 12 M log(log t + 3) + 2M, of the
   form that the authors prove (for Gaussian rewards); several times dearer.
+- ``threshold="ours"``: by the pair certificates of `mf-toptwo`, with their proof, for all kinds of rewards.
+  A rival is beaten once W of the pair has reached (K - 1) / delta for every v; the answer is the arm left.
+  All rewards count as active, which is a decision made before any pull.
 
 As in the published code, a stream counts in the sub-gradient if the rival's win is what moves its mean
 (leader down, rival up), or if it is at the truest fidelity. Counting also means that only have to move
@@ -33,11 +36,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mfbandit.algorithms.alternative import Pair, contest, moved_to, stream_divergence
+from mfbandit.algorithms.alternative import Pair, contest, moved_to, nearest, stream_divergence
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
-from mfbandit.core import OWN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
-from mfbandit.kernel import kernel
+from mfbandit.confidence.levels import BOTH, NORMAL, TILT
+from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, pair_scratch, prove
+from mfbandit.core import BOUNDED, GAUSSIAN, OWN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.kernel import bind, kernel, slot
 
 __all__ = ["MFGrad", "MfGradParams", "plan", "recommend"]
 
@@ -48,19 +53,28 @@ MEANS, WEIGHTS, SHARES, ASCENT, TRACKED, BLOCKS = 0, 1, 2, 3, 4, 5
 ANSWER = OWN
 #: Exponents below this leave a share that is too small to matter, but not 0.
 _LEAST_EXPONENT = -500.0
+#: A certificate is computed only if f of the pair is at least this part of what it has to prove.
+_CHECK = 0.8
 
 
 class MfGradParams(NamedTuple):
     """What MF-GRAD knows beside the problem."""
 
     log_factor: float
-    """log(K / delta)."""
+    """log(K / delta); for our certificates log((K - 1) / delta)."""
     epsilon: float
     rate: float
     """The constant learning rate; 0 for 1 / sqrt(step + 1)."""
     proven: bool
     """Whether the threshold is the theory's."""
+    kind: int
+    """Which likelihood ratios our certificates are made of."""
     batch: int
+
+
+@slot
+def settled(problem: Arrays, params: MfGradParams, state: State, pair: Pair) -> bool:
+    """Whether the leader of the pair that is hardest to tell apart may be answered."""
 
 
 @kernel
@@ -72,6 +86,61 @@ def threshold(problem: Arrays, params: MfGradParams, state: State) -> float:
         start = 2.0 * math.log1p(params.log_factor) + 12.0 * math.log(time + 3.0) + 2.0
         return params.log_factor + fidelities * start
     return params.log_factor + fidelities * math.log1p(time)
+
+
+@kernel
+def by_threshold(problem: Arrays, params: MfGradParams, state: State, pair: Pair) -> bool:
+    """Whether max_i min_j f_(i,j) has reached the threshold."""
+    return pair.value >= threshold(problem, params, state)
+
+
+@kernel
+def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pair) -> bool:
+    """Whether every rival is proven to be worse than the leader (or, if epsilon is 0, than some arm)."""
+    arms, fidelities = problem.cost.shape
+    size, leader = arms * fidelities, pair.leader
+    truths = BLOCKS * size
+    due, active = truths + 2 * arms, truths + 3 * arms
+    scratch = active + 3 * size
+    if state.notes[leader] > 0 and params.epsilon == 0.0:
+        return False
+    for k in range(arms):
+        for m in range(fidelities):
+            place = active + 3 * (k * fidelities + m)
+            state.memory[place] = float(state.pulls[k, m])
+            state.memory[place + 1] = state.sums[k, m]
+            state.memory[place + 2] = state.squares[k, m]
+    done = True
+    for b in range(arms):
+        beaten = state.notes[b] == leader + 1 or (params.epsilon == 0.0 and state.notes[b] > 0)
+        if b == leader or beaten:
+            continue
+        value, guess, _ = nearest(problem, params.epsilon, state.memory, WEIGHTS * size, truths, leader, b)
+        if value < _CHECK * params.log_factor or state.spent[0] < state.memory[due + b]:
+            done = False
+            continue
+        step = 0.1 * abs(state.memory[truths + leader] - state.memory[truths + b]) + 1e-3 * problem.sigma
+        verdict = prove(
+            problem,
+            params.kind,
+            params.epsilon,
+            state,
+            leader,
+            b,
+            params.log_factor,
+            guess + params.epsilon,
+            step,
+            active,
+            scratch,
+        )
+        if verdict == PROVEN:
+            state.notes[b] = leader + 1
+        else:
+            # Evidence that lacks something comes with a few percent more pulls at the earliest.
+            lacks = state.memory[scratch + SHORTFALL] if verdict == REFUTED else 0.0
+            state.memory[due + b] = state.spent[0] * (1.0 + 0.05 * lacks * lacks / (value + 1.0))
+            done = False
+    return done
 
 
 @kernel
@@ -166,7 +235,7 @@ def plan(problem: Arrays, params: MfGradParams, state: State, out: Ints) -> int:
         return rows
     pair = evidence(problem, params, state)
     state.clock[ANSWER] = pair.leader
-    if pair.value >= threshold(problem, params, state):
+    if settled(problem, params, state, pair):
         return 0
     ascend(problem, params, state)
     reweigh(params, state, size)
@@ -187,9 +256,9 @@ class MFGrad(Policy):
     ----------
     rate : {"sqrt", "constant"}
         The learning rate: 1 / sqrt(step + 1), or 0.25.
-    threshold : {"practical", "theory"}
+    threshold : {"practical", "theory", "ours"}
         When to stop: "practical" is what the published experiments use and has **no proof** that errors
-        are as rare as delta; "theory" has one.
+        are as rare as delta; "theory" has one, and so has "ours", the certificate of `mf-toptwo`.
 
     Examples
     --------
@@ -203,7 +272,7 @@ class MFGrad(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("rate", self.rate, ("sqrt", "constant"))
-        one_of("threshold", self.threshold, ("practical", "theory"))
+        one_of("threshold", self.threshold, ("practical", "theory", "ours"))
 
     @property
     def name(self) -> str:
@@ -213,17 +282,21 @@ class MFGrad(Policy):
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
         arms, fidelities = problem.cost.shape
+        ours = self.threshold == "ours"
+        kinds = {GAUSSIAN: NORMAL, BOUNDED: BOTH}
+        memory = BLOCKS * arms * fidelities + 2 * arms
         return Algorithm(
-            plan=plan,
+            plan=bind(plan, settled=by_certificate if ours else by_threshold),
             recommend=recommend,
             params=MfGradParams(
-                log_factor=math.log(arms) - math.log(goal.delta),
+                log_factor=math.log(max(1, arms - 1) if ours else arms) - math.log(goal.delta),
                 epsilon=goal.epsilon,
                 rate=0.25 if self.rate == "constant" else 0.0,
                 proven=self.threshold == "theory",
+                kind=kinds.get(problem.kind, TILT),
                 batch=self.batch,
             ),
             rows=arms * fidelities,
-            memory=BLOCKS * arms * fidelities + 2 * arms,
+            memory=memory + (arms + 3 * arms * fidelities + pair_scratch(fidelities) if ours else 0),
             notes=OWN + 1,
         )

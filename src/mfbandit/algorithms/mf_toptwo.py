@@ -35,7 +35,7 @@ __all__ = ["MFTopTwo", "plan", "recommend"]
 LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
 CLOCK = OWN + 3
 
-TUNING = dict(hope=1.5, doubt=0.4, forced=0.1, spread=2.0, check=0.8, passive=0.05, clip=0.0, bal=0.0)
+TUNING = dict(hope=1.5, doubt=0.4, forced=0.1, spread=2.0, check=0.8, passive=0.05, clip=0.0, bal=0.15)
 
 
 @kernel
@@ -179,8 +179,7 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     share = 1.0
     for side in range(2):
         arm, sign, shift = (leader, 1.0, params.epsilon) if side == 0 else (rival, -1.0, 0.0)
-        gain, _, _, other = promise(problem, params, state, arm, sign, v - shift)
-        gain = other if params.bal > 0.0 else gain
+        gain, _, _, _ = promise(problem, params, state, arm, sign, v - shift)
         if side == 0:
             share = gain
         elif gain > 0.0:

@@ -197,7 +197,7 @@ def promise(
                 mean = (mean * own + outside * outer) / (own + outer)
                 error = 1.0 / (own + outer)
         excess = sign * (mean - v) - bias
-        error = params.hope * math.sqrt(error)
+        error = params.hope * (1.0 + params.bal * math.log1p(0.05 * n) if m == problem.truest else 1.0) * math.sqrt(error)
         square = error * error * hope_square(excess / error)
         price = 2.0 * problem.cost[arm, m]
         rate = square / ((spread + linear * math.sqrt(square)) * price)

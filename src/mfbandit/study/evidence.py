@@ -20,6 +20,8 @@ __all__ = ["confidence", "interval"]
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _STEPS = 60
+_PRECISION = 1e-7
+_SLACK = 1e-5
 
 
 @cache
@@ -58,11 +60,11 @@ def _beats(problem: Arrays, state: State, better: int, worse: int, epsilon: floa
     def evidence(v: float) -> float:
         return float(above(problem, state, better, v) + below(problem, state, worse, v + epsilon))
 
-    low, high = _span(problem, state, better, worse)
+    low, high = _span(problem, state, better, worse, epsilon)
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = evidence(left), evidence(right)
     for _ in range(_STEPS):
-        if high - low < 1e-9 * problem.sigma:
+        if high - low < _PRECISION * problem.sigma:
             break
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
@@ -72,15 +74,16 @@ def _beats(problem: Arrays, state: State, better: int, worse: int, epsilon: floa
             low, left, at_left = left, right, at_right
             right = low + _GOLDEN * (high - low)
             at_right = evidence(right)
-    return max(0.0, min(at_left, at_right))
+    # The search ends next to the minimum, where the evidence is flat: the slack covers what is missing.
+    return max(0.0, min(at_left, at_right) - _SLACK)
 
 
-def _span(problem: Arrays, state: State, better: int, worse: int) -> tuple[float, float]:
+def _span(problem: Arrays, state: State, better: int, worse: int, epsilon: float) -> tuple[float, float]:
     """Where the minimum over v lies: between the two arms' means, biases included."""
     ends = []
-    for arm in (better, worse):
+    for arm, shift in ((better, 0.0), (worse, -epsilon)):
         for m in range(problem.cost.shape[1]):
             if state.pulls[arm, m] > 0:
-                mean = float(state.sums[arm, m]) / int(state.pulls[arm, m])
+                mean = float(state.sums[arm, m]) / int(state.pulls[arm, m]) + shift
                 ends += [mean - float(problem.bias[arm, m]), mean + float(problem.bias[arm, m])]
     return min(ends), max(ends)

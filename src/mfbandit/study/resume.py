@@ -6,8 +6,10 @@ the other as a running study takes them, so the statistics are the same to the l
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,25 @@ __all__ = ["resume"]
 
 def resume(settings: Settings, log: Log) -> tuple[int, Course]:
     """Read a log: how many records it has, and the course they amount to."""
-    length, settled, current = log.past()
-    course = Course(settings)
-    if settled:
-        _settle(course, settled, current[0])
+    with _without_collector():
+        length, settled, current = log.past()
+        course = Course(settings)
+        if settled:
+            _settle(course, settled, current[0])
     course.apply([Record(*record) for record in current])
     return length, course
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Millions of records make Python's cycle collector search them over and over, in vain."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _settle(course: Course, settled: Sequence[Record], next_round: Record) -> None:

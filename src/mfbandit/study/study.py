@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import StudyError
 from mfbandit.problem import Problem
 from mfbandit.study.desk import Desk
+from mfbandit.study.pull import Pull
 from mfbandit.study.view import View
 
 if TYPE_CHECKING:
@@ -90,6 +92,61 @@ class Study(Desk):
 
         with self._lock:
             return Result.of(self, View(self.current()), status)
+
+    def optimize(
+        self,
+        evaluate: Callable[[Pull], Any],
+        *,
+        workers: int = 1,
+        engine: str | Executor = "threads",
+        progress: bool = True,
+        callback: Callable[[View], Any] | None = None,
+        resources: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Result:
+        """Evaluate pulls until the study is done, or Ctrl-C ends it with the answer so far.
+
+        Called again, it goes on where it stopped; a study that failed tries again what failed.
+
+        Parameters
+        ----------
+        evaluate : callable
+            Gets a `Pull` and returns its reward; may be a coroutine function. What it raises is a
+            failure of the pull.
+        workers : int
+            How many evaluations run at once. Decisions do not depend on it.
+        engine : {"threads", "processes", "ray"} or concurrent.futures.Executor
+            Where they run. Coroutines of "threads" share one event loop.
+        progress : bool
+            Whether to show progress on stderr.
+        callback : callable, optional
+            Called with a `View` of the study after new results; raises StopIteration to end the run.
+        resources : mapping, optional
+            For "ray": what a pull needs, by fidelity, such as ``{"human": {"num_cpus": 0}}``.
+
+        Returns
+        -------
+        Result
+            With status "cancelled" if the run was ended before the study was done.
+
+        Examples
+        --------
+        >>> import mfbandit as mf
+        >>> from mfbandit.study import create_study
+        >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=20)
+        >>> study.optimize(lambda pull: 0.5, workers=2, progress=False).status
+        'max_cost'
+        """
+        from mfbandit.engines import optimize
+
+        return optimize(
+            self,
+            evaluate,
+            workers=workers,
+            engine=engine,
+            progress=progress,
+            callback=callback,
+            resources=resources,
+        )
 
     def to_frame(self) -> Any:
         """One row per pull that has a result, in the order of asking, as a pandas data frame."""

@@ -1,0 +1,7 @@
+"""Running the evaluations of studies: threads, processes, asyncio, Ray, any executor, any command."""
+
+from mfbandit.engines.command import Command
+from mfbandit.engines.identify import allocate, identify
+from mfbandit.engines.optimize import optimize
+
+__all__ = ["Command", "allocate", "identify", "optimize"]

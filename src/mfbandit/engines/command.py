@@ -1,0 +1,171 @@
+"""Evaluations by a command: any program that prints a reward."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from mfbandit.engines.words import shown
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.study.pull import Pull
+
+__all__ = ["Command"]
+
+_PLACES = ("arm", "fidelity", "seed", "index", "id", "cost")
+_PLACE = re.compile(r"\{([A-Za-z_]+)\}")
+
+
+class Command:
+    """An evaluator that runs a command once per pull.
+
+    The command gets the pull in place of ``{arm}``, ``{fidelity}``, ``{seed}``, ``{index}``, ``{id}`` and
+    ``{cost}`` in its arguments; if it has none of these, the arm, the fidelity and the seed follow its own
+    arguments. They are also in its environment, as MFBANDIT_ARM, MFBANDIT_FIDELITY, MFBANDIT_SEED and so
+    on. No shell comes between, so names need no quoting, whatever is in them. The last line that it prints
+    is the reward. Another exit code than 0, another text than a number, and running for too long are
+    failures.
+
+    Parameters
+    ----------
+    command : str or list of str
+        The program and its arguments; a text is split as a shell would.
+    timeout : float, optional
+        Seconds after which it is killed, with all it started. An evaluation that is repeated because it
+        was slow is no longer a fair sample: fast ones are favoured.
+    folder : str, optional
+        Where it runs.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> pull = SimpleNamespace(arm="A & B", fidelity="quick", seed=7, index=0, id=0, cost=1.0)
+    >>> Command("echo 0.{seed}")(pull)
+    0.7
+    >>> Command("echo")(pull)
+    Traceback (most recent call last):
+    mfbandit.errors.StudyError: the last line that echo printed is 'A & B quick 7', which is not a number
+    """
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        timeout: float | None = None,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.words = _words(command)
+        number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+        if timeout is not None and not (number and timeout > 0):
+            raise InvalidInput(f"the timeout of a command must be a number > 0, got {timeout!r}")
+        self.timeout, self.folder = timeout, folder
+        self._name = shown(os.path.basename(self.words[0]))
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, pull: Pull) -> float:
+        """Run the command for a pull; returns the reward that it prints."""
+        values = {place: str(getattr(pull, place)) for place in _PLACES}
+        process = self._start(values)
+        with self._lock:
+            self._running.add(process)
+        try:
+            output, complaint = process.communicate(timeout=self.timeout)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            raise StudyError(f"{self._name} took longer than {self.timeout:g} s and was ended") from None
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            _let_go(process)
+        return self._reward(process.returncode, output, complaint)
+
+    def cancel(self) -> None:
+        """End all evaluations that run in this process."""
+        with self._lock:
+            for process in self._running:
+                _kill(process)
+
+    def _start(self, values: dict[str, str]) -> subprocess.Popen[str]:
+        environment = {f"MFBANDIT_{place.upper()}": value for place, value in values.items()}
+        try:
+            return subprocess.Popen(
+                [_PLACE.sub(lambda place: values.get(place[1], place[0]), word) for word in self.words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                cwd=self.folder,
+                env={**os.environ, **environment},
+                # A session of its own: Ctrl-C does not reach it, and all it started can be ended.
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            what = getattr(error, "strerror", None) or error
+            raise StudyError(f"{self._name} could not be started: {what}") from error
+
+    def _reward(self, code: int, output: str, complaint: str) -> float:
+        said = [line.strip() for line in output.splitlines() if line.strip()]
+        if code:
+            lines = [line for line in complaint.splitlines() if line.strip()]
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            raise StudyError(f"{self._name} {how}" + (f": {shown(lines[-1].strip(), 200)}" if lines else ""))
+        if not said:
+            raise StudyError(f"{self._name} printed nothing; its last line must be a reward")
+        try:
+            return float(said[-1])
+        except ValueError:
+            raise StudyError(
+                f"the last line that {self._name} printed is {shown(said[-1], 100)!r}, which is not a number"
+            ) from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process gets the command, not what runs here."""
+        return {"command": self.words, "timeout": self.timeout, "folder": self.folder}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+
+def _words(command: str | Sequence[str]) -> list[str]:
+    """The program and its arguments, with places for the pull."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+    except ValueError as error:
+        raise InvalidInput(f"the command {command!r} cannot be split into words: {error}") from None
+    if not words or not all(isinstance(word, str) for word in words) or not words[0]:
+        raise InvalidInput(f"a command is a program and its arguments, got {command!r}")
+    found = [place for word in words for place in _PLACE.findall(word)]
+    for place in found:
+        near = difflib.get_close_matches(place, _PLACES, n=1, cutoff=0.75)
+        if place not in _PLACES and near:
+            raise InvalidInput(f"the command has {{{place}}}; did you mean {{{near[0]}}}?")
+    if not set(found) & set(_PLACES):
+        words += ["{arm}", "{fidelity}", "{seed}"]
+    return words
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill a command and all it started."""
+    if process.poll() is not None:
+        return
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+
+
+def _let_go(process: subprocess.Popen[str]) -> None:
+    """Close the pipes of a command that has ended; something it left behind may still hold them."""
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.wait()

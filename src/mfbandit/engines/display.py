@@ -1,0 +1,225 @@
+"""The progress of a study, on stderr: live on a terminal, a plain line now and then elsewhere.
+
+A display is asked to show something only when it is due, and takes at most a small share of the time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mfbandit.cli.output import amount
+from mfbandit.engines.outlook import Outlook
+from mfbandit.engines.words import shown
+
+if TYPE_CHECKING:
+    from mfbandit.study.study import Study
+    from mfbandit.study.view import View
+
+__all__ = ["Display", "make_display"]
+
+#: Seconds before anything is shown.
+_PATIENCE = 0.3
+#: Seconds between two pictures on a terminal, and between two lines elsewhere: at first, and at most.
+_REFRESH = 0.2
+_FIRST_LINE, _LAST_LINE = 5.0, 60.0
+#: A picture may take one part in this many of the time.
+_SHARE = 20.0
+_BAR_WIDTH = 32
+
+
+class Display(Protocol):
+    """Shows how far a study is."""
+
+    due: float
+    """When it wants to show something, on the monotonic clock."""
+
+    def show(self, view: View, running: int) -> None:
+        """Show where the study stands."""
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None: ...
+
+
+def make_display(study: Study, wanted: bool) -> Display:
+    """The display that suits where stderr goes."""
+    if not wanted:
+        return Silent()
+    return Live(study) if sys.stderr.isatty() else Lines(study)
+
+
+class Silent:
+    """Shows nothing."""
+
+    due = float("inf")
+
+    def show(self, view: View, running: int) -> None:
+        """Show nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Say nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        pass
+
+
+class _Report:
+    """What there is to say of a study, in pieces of text."""
+
+    def __init__(self, study: Study) -> None:
+        settings = study.settings
+        self.name = shown(study.name)
+        self.spends = settings.spends
+        self.limit = settings.limit
+        self.target = 1.0 - settings.delta
+        self.outlook = Outlook(settings.problem.n_arms, settings.delta)
+
+    def share(self, view: View) -> float:
+        """How far the study is, between 0 and 1."""
+        return min(1.0, view.cost / self.limit) if self.spends else self.outlook.share(view.confidence)
+
+    def sure(self, view: View) -> str:
+        """How sure the study is."""
+        if self.spends:
+            return f"{self.share(view):.0%} of the budget"
+        return f"confidence {_percent(view.confidence)} → {_percent(self.target)}"
+
+    def facts(self, view: View, running: int) -> list[str]:
+        """Pulls, money, the best arm and what is to come."""
+        busy = f" ({running} running)" if running else " (waiting for other workers)"
+        found = [f"{view.pulls:,} pulls{busy}"]
+        left = f" of {amount(self.limit)}, {amount(self.limit - view.cost)} left"
+        found.append(f"spent {amount(view.cost)}{left if self.limit < float('inf') else ''}")
+        if view.best is not None:
+            found.append(f"best {shown(view.best)}")
+        ahead = None if self.spends else self.outlook.note(view.cost, view.confidence)
+        if ahead is not None:
+            found.append(f"about {amount(ahead, 2)} to go")
+        return found
+
+
+class Lines(_Report):
+    """A plain line now and then, less and less often."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self._pause = _FIRST_LINE
+        self.due = time.monotonic() + self._pause
+
+    def show(self, view: View, running: int) -> None:
+        """Print a line."""
+        self.say(", ".join([*self.facts(view, running), self.sure(view)]))
+        self._pause = min(2.0 * self._pause, _LAST_LINE)
+        self.due = time.monotonic() + self._pause
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence."""
+        print(f"{self.name}: {sentence}", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        pass
+
+
+class Live(_Report):
+    """A bar and a line that change in place, and are gone when the study is."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self._started = time.monotonic()
+        self._live: Any = None
+        self.due = self._started + _PATIENCE
+
+    def show(self, view: View, running: int) -> None:
+        """Draw the study as it stands."""
+        from rich.live import Live as Picture
+
+        began = time.monotonic()
+        if self._live is None:
+            self._live = Picture(console=_console(), auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(self._picture(view, running), refresh=True)
+        took = time.monotonic() - began
+        self.due = began + max(_REFRESH, _SHARE * took)
+
+    def _picture(self, view: View, running: int) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        seconds = int(time.monotonic() - self._started)
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(
+            Text(self.name, style="bold"),
+            ProgressBar(total=1.0, completed=self.share(view), width=_BAR_WIDTH),
+            Text(self.sure(view), style="bold cyan"),
+            Text(f"{seconds // 60}:{seconds % 60:02}", style="dim"),
+        )
+        return Group(bar, Text("  " + " · ".join(self.facts(view, running)), style="dim"))
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence above the picture."""
+        from rich.text import Text
+
+        (self._live.console if self._live is not None else _console()).print(
+            Text(f"{self.name}: {sentence}", style="yellow")
+        )
+
+    def __enter__(self) -> Live:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def _percent(value: float) -> str:
+    """A confidence in percent, never rounded up.
+
+    Examples
+    --------
+    >>> _percent(0.95), _percent(0.99996), _percent(0.123)
+    ('95%', '99.99%', '12.3%')
+    """
+    digits = 2 if value > 0.99 else 1
+    scale = 10**digits
+    # What is a round number of percent up to rounding errors stays one.
+    return f"{int(value * 100 * scale + 1e-9) / scale:g}%"

@@ -1,0 +1,172 @@
+"""The whole of it in one call: `identify` the best arm, or `allocate` a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.algorithms import Policy
+from mfbandit.algorithms import policy as read_policy
+from mfbandit.engines.engine import Evaluate, Resources
+from mfbandit.errors import InvalidInput
+from mfbandit.problem import Problem
+from mfbandit.storage.records import Storage
+from mfbandit.study.open import DEFAULT_POLICY, create_study
+
+if TYPE_CHECKING:
+    from mfbandit.study.result import Result
+    from mfbandit.study.view import View
+
+__all__ = ["allocate", "identify"]
+
+
+def identify(
+    problem: Problem,
+    evaluate: Evaluate,
+    *,
+    delta: float = 0.05,
+    policy: Policy | str = DEFAULT_POLICY,
+    epsilon: float = 0.0,
+    max_cost: float | None = None,
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    engine: str | Executor = "threads",
+    progress: bool = True,
+    callback: Callable[[View], Any] | None = None,
+    resources: Resources | None = None,
+    retries: int = 2,
+    on_failure: str = "stop",
+) -> Result:
+    """Find the best arm by real evaluations.
+
+    With a storage, a run that was ended goes on where it stopped when it is called again with the same
+    problem and settings; with others it is refused.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to choose from, and how it can be measured.
+    evaluate : callable
+        Gets a `Pull` (``pull.arm`` and ``pull.fidelity`` are names, ``pull.seed`` is a whole number) and
+        returns a reward. May be a coroutine function.
+    delta : float
+        Probability of a wrong answer that is allowed.
+    policy : Policy or str
+        The policy, as an object or as ``name:key=value,...``.
+    epsilon : float
+        An answer within this of the best is good enough (0: the best).
+    max_cost : float, optional
+        Never spend more than this.
+    storage : str or Storage, optional
+        ``sqlite:///file.db``, ``postgresql://...``; by default the study lives in memory.
+    name : str, optional
+        Name of the study in the storage.
+    seed : int
+        Seeds of pulls are derived from it.
+    workers, engine, progress, callback, resources
+        As for `Study.optimize`.
+    retries, on_failure
+        As for `create_study`.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
+    >>> rewards = {"a": 0.2, "b": 0.9}
+    >>> result = identify(problem, lambda pull: rewards[pull.arm], progress=False)
+    >>> result.best, result.status, result.confidence >= 0.95
+    ('b', 'certified', True)
+    """
+    chosen = read_policy(policy)
+    if chosen.objective == "regret":
+        raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
+    study = create_study(
+        problem,
+        delta=delta,
+        policy=chosen,
+        epsilon=epsilon,
+        max_cost=max_cost,
+        storage=storage,
+        name=name,
+        seed=seed,
+        load_if_exists=True,
+        retries=retries,
+        on_failure=on_failure,
+    )
+    return study.optimize(
+        evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+    )
+
+
+def allocate(
+    problem: Problem,
+    evaluate: Evaluate,
+    budget: float,
+    *,
+    policy: Policy | str = "elimination",
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    engine: str | Executor = "threads",
+    progress: bool = True,
+    callback: Callable[[View], Any] | None = None,
+    resources: Resources | None = None,
+    retries: int = 2,
+    on_failure: str = "stop",
+) -> Result:
+    """Spend a budget on evaluations of which the rewards themselves count: with the least regret.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to choose from, and how it can be measured.
+    evaluate : callable
+        As for `identify`.
+    budget : float
+        What to spend; never more.
+    policy : Policy or str
+        A policy for regret, as an object or as ``name:key=value,...``.
+    storage, name, seed, retries, on_failure
+        As for `create_study`.
+    workers, engine, progress, callback, resources
+        As for `Study.optimize`.
+
+    Returns
+    -------
+    Result
+        Its status is "budget" when the budget is spent.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 2.0, 0.0)])
+    >>> rewards = {"a": 0.2, "b": 0.9}
+    >>> result = allocate(problem, lambda pull: rewards[pull.arm], 500.0, progress=False)
+    >>> result.status, result.cost, result.best
+    ('budget', 500.0, 'b')
+    """
+    chosen = read_policy(policy)
+    if chosen.objective != "regret":
+        raise InvalidInput(f"policy {chosen.label!r} identifies the best arm: use identify, not allocate")
+    study = create_study(
+        problem,
+        policy=chosen,
+        budget=budget,
+        storage=storage,
+        name=name,
+        seed=seed,
+        load_if_exists=True,
+        retries=retries,
+        on_failure=on_failure,
+    )
+    return study.optimize(
+        evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+    )

@@ -1,0 +1,76 @@
+"""A pilot: some candidates measured at every fidelity, to know how far the cheap ones may be off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mfbandit.calibrate import calibrate
+from mfbandit.calibration import Calibration
+from mfbandit.errors import InvalidInput
+from mfbandit.problem import RewardKind
+from mfbandit.search.candidates import Candidate
+from mfbandit.search.measure import Measured
+from mfbandit.search.rungs import Rung
+
+__all__ = ["NOISE_RISK", "pilot_size", "run_pilot", "worth_a_pilot"]
+
+#: The share of single differences whose noise may exceed what is allowed for it: see `mfbandit.calibrate`.
+NOISE_RISK = 0.1
+
+
+def pilot_size(confidence: float) -> int:
+    """The fewest candidates from which bounds can be promised with a confidence.
+
+    Examples
+    --------
+    >>> pilot_size(0.9), pilot_size(0.8)
+    (11, 5)
+    """
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise InvalidInput(f"bias_confidence must lie strictly between 0 and 1, got {confidence!r}")
+    tail = (1 - Fraction(repr(float(confidence)))) * (1 - Fraction(repr(NOISE_RISK)))
+    return math.ceil(1 / tail) - 1
+
+
+def worth_a_pilot(candidates: int, size: int) -> bool:
+    """Whether enough candidates are left to save on, once so many were measured at every fidelity.
+
+    A pilot measures its candidates at the truest fidelity, too; for a grid hardly larger than the pilot
+    that is the whole work.
+    """
+    return candidates >= 2 * size
+
+
+def run_pilot(
+    candidates: Sequence[Candidate],
+    rungs: Sequence[Rung],
+    repeats: int,
+    seed: int,
+    confidence: float,
+    reward: RewardKind,
+    measure_all: Callable[[list[tuple[Candidate, Rung, int]]], list[Measured]],
+) -> tuple[Calibration, list[Measured]]:
+    """Measure candidates at all rungs, and bound the bias of each rung."""
+    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 2:
+        raise InvalidInput(f"pilot_repeats must be a whole number >= 2, got {repeats!r}")
+    seeds = np.random.SeedSequence([seed, 1]).generate_state(len(candidates) * len(rungs) * repeats)
+    jobs: list[tuple[Candidate, Rung, int]] = []
+    for one in candidates:
+        for rung in rungs:
+            jobs += [(one, rung, int(seeds[len(jobs) + k] >> 1)) for k in range(repeats)]
+    measured = measure_all(jobs)
+    scores: Any = np.array([one.score for one in measured]).reshape(len(candidates), len(rungs), repeats)
+    calibration = calibrate(
+        scores,
+        confidence=confidence,
+        fidelities=[rung.name for rung in rungs],
+        reward=reward,
+        noise_risk=NOISE_RISK,
+        noise="normal",
+    )
+    return calibration, measured

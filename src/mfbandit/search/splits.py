@@ -1,0 +1,109 @@
+"""Fresh random splits, one per seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import is_classifier
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import type_of_target
+
+from mfbandit.errors import InvalidInput
+
+__all__ = ["Splitter", "make_splitter", "subset"]
+
+Indices = npt.NDArray[np.int64]
+#: (X, y, groups, seed) to the indices for training and for testing.
+Splitter = Callable[[Any, Any, Any, int], tuple[Any, Any]]
+
+
+class SeededSplit:
+    """The first split of a scikit-learn splitter whose `random_state` is the seed."""
+
+    def __init__(self, splitter: Any) -> None:
+        self.splitter = splitter
+
+    def __call__(self, X: Any, y: Any, groups: Any, seed: int) -> tuple[Any, Any]:
+        """Split once."""
+        fresh = copy(self.splitter)
+        fresh.random_state = seed
+        train, test = next(iter(fresh.split(X, y, groups)))
+        return train, test
+
+
+def make_splitter(splitter: Any, test_size: float, estimator: Any, y: Any) -> Splitter:
+    """What the user chose, or shuffled splits that keep the shares of classes where there are any."""
+    if splitter is None:
+        kind = StratifiedShuffleSplit if stratified(estimator, y, test_size) else ShuffleSplit
+        return SeededSplit(kind(n_splits=1, test_size=test_size))
+    if hasattr(splitter, "split"):
+        if not hasattr(splitter, "random_state") or getattr(splitter, "shuffle", True) is False:
+            raise InvalidInput(
+                f"splitter {splitter!r} splits the same way each time; every pull needs a fresh split, so it "
+                "must shuffle and have a random_state, as ShuffleSplit or KFold(shuffle=True) do"
+            )
+        return SeededSplit(splitter)
+    if callable(splitter):
+        return splitter  # type: ignore[no-any-return]
+    raise InvalidInput(
+        f"splitter must be None, a scikit-learn splitter or a function of X, y, groups and a seed, "
+        f"got {splitter!r}"
+    )
+
+
+def classes_of(estimator: Any, y: Any) -> Any:
+    """The classes of a classifier's targets; None where there are none to keep the shares of."""
+    if y is None or not is_classifier(estimator):
+        return None
+    if type_of_target(y) not in ("binary", "multiclass"):
+        return None
+    return np.unique(np.asarray(y))
+
+
+def stratified(estimator: Any, y: Any, test_size: float) -> bool:
+    """Whether every class can be in both parts of a split."""
+    if classes_of(estimator, y) is None:
+        return False
+    counts = np.unique(np.asarray(y), return_counts=True)[1]
+    total = int(counts.sum())
+    tested = test_size * total if isinstance(test_size, float) else test_size
+    return bool(counts.min() >= 2 and tested >= len(counts) and total - tested >= len(counts))
+
+
+def subset(train: Any, y: Any, size: int, seed: int, keep_classes: bool) -> Any:
+    """Some of the training samples, picked at random; with every class in its share where there are any.
+
+    Examples
+    --------
+    >>> y = np.array([0] * 90 + [1] * 10)
+    >>> picked = subset(np.arange(100), y, 10, 0, True)
+    >>> int(y[picked].sum()), len(picked)
+    (1, 10)
+    """
+    train = np.asarray(train)
+    if size >= len(train):
+        return train
+    shuffled = np.random.RandomState(seed).permutation(train)
+    if not keep_classes:
+        return shuffled[:size]
+    labels = np.asarray(_safe_indexing(y, shuffled)).ravel()
+    order = np.empty(len(shuffled))
+    for label in np.unique(labels):
+        mine = np.flatnonzero(labels == label)
+        order[mine] = np.arange(len(mine)) / len(mine)
+    # The first of every class comes first; the others in steps that keep the shares.
+    return shuffled[np.argsort(order, kind="stable")[:size]]
+
+
+def check_split(train: Any, test: Any) -> None:
+    """Refuse a split that leaves nothing on one side."""
+    if len(train) < 1 or len(test) < 1:
+        raise InvalidInput(
+            f"a split gives {len(train)} samples for training and {len(test)} for testing; both need some"
+        )
+
