@@ -54,6 +54,12 @@ def test_bind_without_slots_returns_the_kernel_itself():
     assert bind(double, part=square) is double
 
 
+def test_bind_replaces_a_kernel_that_is_called():
+    calls_double = bind(whole, part=double)
+    assert bind(calls_double, {double: square})(5) == 78
+    assert calls_double(5) == 33
+
+
 def test_compiled_agrees_with_plain():
     for filling in (double, square):
         bound = bind(whole, part=filling)

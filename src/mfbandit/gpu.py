@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.core import Algorithm, State, tally, tally_sums
+from mfbandit.core import Algorithm, State, mean_of, settle, tally, tally_sums
 from mfbandit.errors import MfbanditError
 from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device, unfused
@@ -103,13 +103,12 @@ def device_entry(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
         "recommend": algorithm.recommend,
         "draw": draw_of(instance),
         "tally": tally_sums if algorithm.sums_only else tally,
-        "settle": settle_roots,
-        "mean_of": mean_from_roots,
     }
-    filled = bind(play, **parts)
+    lean = {settle: settle_roots, mean_of: mean_from_roots}
+    filled = bind(play, lean, **parts)
     key = (digest(filled), shape)
     if key not in _entries:
-        _entries[key] = _build(filled, bind(algorithm.recommend, **parts), shape)
+        _entries[key] = _build(filled, bind(algorithm.recommend, lean, **parts), shape)
     return _entries[key]
 
 

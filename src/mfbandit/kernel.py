@@ -28,7 +28,7 @@ import contextlib
 import functools
 import hashlib
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from mfbandit.errors import MissingExtra
@@ -125,16 +125,22 @@ def _clone(function: types.FunctionType, replaced: dict[str, Any], name: str) ->
     return clone
 
 
-def bind(function: F, **fillings: Callable[..., Any]) -> F:
+def bind(
+    function: F,
+    replace: Mapping[Callable[..., Any], Callable[..., Any]] | None = None,
+    /,
+    **fillings: Callable[..., Any],
+) -> F:
     """Fill the slots of a kernel, and of every kernel it calls.
 
     Parameters
     ----------
     function : kernel
         The kernel whose slots are to be filled.
+    replace : mapping of kernel to kernel, optional
+        Kernels that are called, and what to call instead.
     **fillings : kernel
-        The kernel for each slot, by the slot's name. A kernel that is called can be replaced in the same
-        way by another of the same signature.
+        The kernel for each slot, by the slot's name.
 
     Returns
     -------
@@ -156,12 +162,14 @@ def bind(function: F, **fillings: Callable[..., Any]) -> F:
     """
     done: dict[int, Any] = {}
 
+    swaps = {old.__code__: new for old, new in (replace or {}).items()}  # type: ignore[attr-defined]
+
     def fill(part: Any) -> Any:
-        filling = fillings.get(part.__name__)
-        if filling is not None and part.__code__ is not filling.__code__:  # type: ignore[attr-defined]
-            return fill(filling)
         if _is_slot(part):
-            return part
+            filling = fillings.get(part.__name__)
+            return part if filling is None else fill(filling)
+        if part.__code__ in swaps:
+            return fill(swaps[part.__code__])
         if id(part) not in done:
             replaced = {name: fill(inner) for name, inner in _parts(part).items()}
             changed = any(part.__globals__[name] is not new for name, new in replaced.items())

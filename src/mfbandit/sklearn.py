@@ -75,7 +75,8 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     delta
         Probability of a wrong answer that is allowed.
     epsilon
-        A candidate within this of the best is good enough; a hundredth of the score range by default.
+        A candidate within this of the best is good enough; a hundredth of the score range by default, or
+        half a standard deviation of a normal score.
     max_cost
         What the search may cost in all, its pilot included.
     policy
@@ -83,16 +84,19 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     scoring
         A name or a function, as for GridSearchCV; one metric.
     score_range
-        The smallest and the largest value of the metric, (0, 1) by default, or ``mf.Gaussian(sigma)`` for
-        scores that are normal with a known standard deviation. The narrower, the fewer fits.
+        The smallest and the largest value of the metric, (0, 1) by default: the guarantee then needs no
+        other assumption. The narrower, the fewer fits; with `clip`, ``(0.9, 1.0)`` tells good candidates
+        apart and calls all below 0.9 equally bad. ``mf.Gaussian(sigma)`` says that scores are normal with
+        this standard deviation or less, which takes far fewer fits; ``"normal"`` takes the largest one
+        that is seen in the better half of some candidates, each measured `pilot_repeats` times.
     clip
         Whether scores beyond the range count as its ends; otherwise they are errors.
     test_size, splitter
         How samples are split: a share for scoring, or a splitter of scikit-learn that shuffles, or a
         function ``(X, y, groups, seed)`` that returns the indices for training and scoring.
     bias_confidence, pilot, pilot_repeats
-        For ``biases="calibrate"``: what is promised of each bound, on how many candidates, measured how
-        often each.
+        For ``biases="calibrate"``: what is promised of each bound, on how many candidates (the fewest
+        that can promise it, by default), measured how often each.
     error_score
         ``"raise"``, or the score of a fit that fails.
     n_jobs

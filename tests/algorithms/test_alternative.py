@@ -19,7 +19,9 @@ def random_case(rng, gaussian):
     biases[:, -1] = 0
     problem = arrays(
         mf.Problem.from_arrays(
-            rng.uniform(1, 5, (arms, fidelities)), biases, reward=mf.Gaussian(0.7) if gaussian else "bernoulli"
+            rng.uniform(1, 5, (arms, fidelities)),
+            biases,
+            reward=mf.Gaussian(0.7) if gaussian else "bernoulli",
         )
     )
     means = rng.uniform(0, 1, (arms, fidelities))
@@ -63,10 +65,16 @@ def expected_f(problem, means, weights, i, j, epsilon):
     gaussian = problem.kind == 2
     low, high = (-1.0, 2.0) if gaussian else (0.0, 1.0)
     grid_i = optimize.minimize_scalar(
-        lambda x: cost(problem, means, weights, i, x), bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+        lambda x: cost(problem, means, weights, i, x),
+        bounds=(low, high),
+        method="bounded",
+        options={"xatol": 1e-12},
     )
     grid_j = optimize.minimize_scalar(
-        lambda x: cost(problem, means, weights, j, x), bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+        lambda x: cost(problem, means, weights, j, x),
+        bounds=(low, high),
+        method="bounded",
+        options={"xatol": 1e-12},
     )
     if grid_j.x >= grid_i.x + epsilon + 1e-9:
         return minimum(lambda x: cost(problem, means, weights, i, x), low, high) + minimum(

@@ -10,7 +10,14 @@ from mfbandit.algorithms.mf_grad import ASCENT, SHARES, MfGradParams, reweigh
 from mfbandit.core import ROUNDS, arrays, new_state
 from mfbandit.errors import PolicyError
 
-RIVALS = ["mf-grad", "mf-grad:rate=constant", "mf-grad:threshold=theory", "mf-grad:threshold=ours", "iise", "iise:radius=practical"]
+RIVALS = [
+    "mf-grad",
+    "mf-grad:rate=constant",
+    "mf-grad:threshold=theory",
+    "mf-grad:threshold=ours",
+    "iise",
+    "iise:radius=practical",
+]
 
 
 def small(reward="bernoulli", means=((0.75, 0.9), (0.55, 0.6), (0.2, 0.3))):
@@ -83,7 +90,8 @@ def test_mf_grad_pulls_every_pair_once_first():
 
 def test_the_theorys_threshold_is_dearer():
     costs = [
-        mf.simulate(small(), f"mf-grad:threshold={t}", trials=20, seed=1).cost.mean() for t in ("practical", "theory")
+        mf.simulate(small(), f"mf-grad:threshold={t}", trials=20, seed=1).cost.mean()
+        for t in ("practical", "theory")
     ]
     assert costs[1] > 1.5 * costs[0]
 

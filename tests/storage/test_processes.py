@@ -3,6 +3,7 @@
 import runpy
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,24 @@ def test_sixteen_processes_share_a_study(url: str, tmp_path: Path) -> None:
     assert_all_there(study, confirmed, study.current().asked)
     assert sorted(confirmed) == list(range(study.current().asked))
     assert_like_one_worker(study, settings)
+
+
+def test_many_open_a_new_storage_at_once(url: str) -> None:
+    count = 10
+    barrier, errors, names = threading.Barrier(count), [], []
+
+    def begin() -> None:
+        try:
+            barrier.wait()
+            study = create_study(PROBLEM, storage=url, load_if_exists=True, max_cost=50.0)
+            names.extend(pull.id for pull in study.ask())
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=begin) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert sorted(names) == [0, 1], "the two pulls of the first round, once each"

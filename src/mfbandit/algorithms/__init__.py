@@ -19,6 +19,7 @@ from mfbandit.algorithms.iise import IISE
 from mfbandit.algorithms.lucb import LUCB
 from mfbandit.algorithms.mf_commit import MFCommit
 from mfbandit.algorithms.mf_grad import MFGrad
+from mfbandit.algorithms.mf_toptwo import MFTopTwo
 from mfbandit.algorithms.mf_ucb import MFUCB
 from mfbandit.algorithms.policy import Policy
 from mfbandit.algorithms.successive_halving import SuccessiveHalving
@@ -34,6 +35,7 @@ __all__ = [
     "Hyperband",
     "MFCommit",
     "MFGrad",
+    "MFTopTwo",
     "Policy",
     "SuccessiveHalving",
     "policy",
@@ -51,6 +53,9 @@ class Entry:
 
 
 REGISTRY: dict[str, Entry] = {
+    "mf-toptwo": Entry(
+        MFTopTwo, {}, "The default: near the limit, proven, no prior knowledge, always stops (ours)", "mf-toptwo"
+    ),
     "lucb-a": Entry(
         LUCB,
         {"explore": "a"},
@@ -67,10 +72,27 @@ REGISTRY: dict[str, Entry] = {
         LUCB, {"explore": "c"}, "LUCB with Explore-C: from cheap to dear as biases bite (paper)", "lucb-c"
     ),
     "lucb-top": Entry(LUCB, {"explore": "top"}, "LUCB on the truest fidelity only", "lucb-top"),
+    "lucb-a-stop": Entry(
+        LUCB,
+        {"explore": "a-stop"},
+        "LUCB with Explore-A, repaired so that it always stops (ours)",
+        "lucb-a-stop:top=0.95,second=0.75",
+    ),
+    "lucb-b-stop": Entry(
+        LUCB,
+        {"explore": "b-stop"},
+        "LUCB with Explore-B, repaired so that it always stops (ours)",
+        "lucb-b-stop:top=0.95,second=0.75",
+    ),
     "mf-grad": Entry(
         MFGrad, {}, "MF-GRAD of Poiani et al. 2024; its practical threshold is unproven", "mf-grad"
     ),
-    "iise": Entry(IISE, {}, "IISE of Poiani et al. 2022: elimination from cheap to dear", "iise"),
+    "iise": Entry(
+        IISE,
+        {},
+        "IISE of Poiani et al. 2022: elimination from cheap to dear (radius=practical is unproven)",
+        "iise",
+    ),
     "successive-halving": Entry(
         SuccessiveHalving,
         {},
@@ -87,7 +109,10 @@ REGISTRY: dict[str, Entry] = {
         "elimination",
     ),
     "mf-commit": Entry(
-        MFCommit, {}, "Buy knowledge while it is worth its price, then exploit cheaply (regret, ours)", "mf-commit"
+        MFCommit,
+        {},
+        "Buy knowledge while it is worth its price, then exploit cheaply (regret, ours)",
+        "mf-commit",
     ),
     "mf-ucb": Entry(MFUCB, {}, "MF-UCB of Kandasamy et al. 2016 (regret)", "mf-ucb"),
     "ucb-top": Entry(MFUCB, {"truest": True}, "UCB on the truest fidelity only (regret)", "ucb-top"),

@@ -97,9 +97,7 @@ def joint_slope(
 
 
 @kernel
-def lowest(
-    problem: Arrays, memory: Floats, weights: int, first: int, second: int, shift: float
-) -> float:
+def lowest(problem: Arrays, memory: Floats, weights: int, first: int, second: int, shift: float) -> float:
     """The eta that minimises misfit_first(eta) + misfit_second(eta + shift)."""
     low, high = -math.inf, math.inf
     if problem.kind != GAUSSIAN:
@@ -112,7 +110,7 @@ def lowest(
             if low < corner < high:
                 slope, _ = joint_slope(problem, memory, weights, first, second, shift, corner)
                 if slope == 0.0:
-                    return corner
+                    return float(corner)
                 low, high = (corner, high) if slope < 0.0 else (low, corner)
     eta = 0.5 * (low + high)
     for _ in range(_STEPS):

@@ -167,9 +167,7 @@ def undominated(problem: Problem, columns: list[int]) -> list[int]:
 
     def beaten(m: int) -> bool:
         return any(
-            (costs[k], biases[k]) != (costs[m], biases[m])
-            and costs[k] <= costs[m]
-            and biases[k] <= biases[m]
+            (costs[k], biases[k]) != (costs[m], biases[m]) and costs[k] <= costs[m] and biases[k] <= biases[m]
             for k in columns
         ) or any((costs[k], biases[k]) == (costs[m], biases[m]) for k in columns if k < m)
 

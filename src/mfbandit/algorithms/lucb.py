@@ -12,7 +12,7 @@ better than the second, and otherwise explores both. Where the paper is silent, 
 - L = 4 K M, and ``lucb-top`` is the same algorithm with the truest fidelity as the only one.
 
 Explore-A and -B may never stop, even with exact prior knowledge (`mfbandit reproduce termination`).
-They are kept as printed; give such runs a `max_cost`.
+They are kept as printed; give such runs a `max_cost`. The variants ``a-stop`` and ``b-stop`` are ours.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from mfbandit.algorithms.explore import EXPLORE
+from mfbandit.algorithms.explore_stop import EXPLORE_STOP
 from mfbandit.algorithms.policy import Policy, one_of, positive
 from mfbandit.confidence import BOUNDS, bound_kernels
 from mfbandit.confidence.select import SELECT_CLOCK, lower, select_memory, top_two, upper
@@ -31,6 +32,10 @@ from mfbandit.errors import PolicyError
 from mfbandit.kernel import bind, kernel, slot
 
 __all__ = ["LUCB", "LucbParams", "plan", "recommend"]
+
+
+#: All explore procedures, by what `lucb-` takes.
+PROCEDURES = {**EXPLORE, **EXPLORE_STOP}
 
 
 class LucbParams(NamedTuple):
@@ -99,9 +104,9 @@ class LUCB(Policy):
 
     Parameters
     ----------
-    explore : {"a", "b", "c", "top"}
-        Explore-A (f-UCB), -B (explore, then commit), -C (from cheap to dear), or the truest fidelity
-        only.
+    explore : {"a", "b", "c", "top", "a-stop", "b-stop"}
+        Explore-A (f-UCB), -B (explore, then commit), -C (from cheap to dear), the truest fidelity only,
+        or variants of A and B, not the paper's, that always stop.
     top, second : float
         Prior knowledge that Explore-A and -B require: an upper bound on the best mean and a lower
         bound on the second best, in units of the reward.
@@ -128,10 +133,10 @@ class LUCB(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("explore", self.explore, EXPLORE)
+        one_of("explore", self.explore, PROCEDURES)
         one_of("bound", self.bound, BOUNDS)
         one_of("clock", self.clock, ("pulls", "rounds"))
-        if self.explore in ("a", "b"):
+        if self.explore not in ("c", "top"):
             for field in ("top", "second"):
                 value = getattr(self, field)
                 if value is None:
@@ -172,7 +177,7 @@ class LUCB(Policy):
         factor = least if self.factor is None else self.factor
         if factor < least:
             raise PolicyError(f"factor must be at least 4 K M = {least}, got {self.factor!r}")
-        kernels: dict[str, Any] = {**bound_kernels(self.bound), "explore": EXPLORE[self.explore]}
+        kernels: dict[str, Any] = {**bound_kernels(self.bound), "explore": PROCEDURES[self.explore]}
         params = LucbParams(
             log_factor=math.log(factor) - math.log(goal.delta),
             epsilon=goal.epsilon,
@@ -185,7 +190,7 @@ class LUCB(Policy):
             plan=bind(plan, **kernels),
             recommend=bind(recommend, **kernels),
             params=params,
-            rows=2 * n_fidelities if self.explore == "b" else 2,
+            rows=2 * n_fidelities if self.explore in ("b", "b-stop") else 2,
             memory=select_memory(n_arms),
             notes=SELECT_CLOCK,
             sums_only=self.bound not in ("bernstein", "mixed"),

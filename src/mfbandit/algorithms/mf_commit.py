@@ -87,7 +87,7 @@ def spread(problem: Arrays, state: State, arm: int, m: int, level: float) -> flo
     if problem.kind == BOUNDED and n > 0.0:
         squared = max(0.0, state.squares[arm, m] - total * total / n)
         value = (squared + _PRIOR_PULLS * value) / (n + _PRIOR_PULLS)
-    return value
+    return float(value)
 
 
 @kernel
@@ -97,7 +97,7 @@ def precision(problem: Arrays, state: State, arm: int, m: int, level: float, mor
     if n == 0.0:
         return 0.0
     bias = problem.bias[arm, m]
-    return 1.0 / max(spread(problem, state, arm, m, level) / n + bias * bias, _TINY)
+    return float(1.0 / max(spread(problem, state, arm, m, level) / n + bias * bias, _TINY))
 
 
 @kernel

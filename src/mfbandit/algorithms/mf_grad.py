@@ -84,8 +84,8 @@ def threshold(problem: Arrays, params: MfGradParams, state: State) -> float:
     time = math.log(state.clock[PULLS])
     if params.proven:
         start = 2.0 * math.log1p(params.log_factor) + 12.0 * math.log(time + 3.0) + 2.0
-        return params.log_factor + fidelities * start
-    return params.log_factor + fidelities * math.log1p(time)
+        return float(params.log_factor + fidelities * start)
+    return float(params.log_factor + fidelities * math.log1p(time))
 
 
 @kernel

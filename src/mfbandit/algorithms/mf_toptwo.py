@@ -1,4 +1,29 @@
-"""`mf-toptwo`, the default policy: near the limit, with no prior knowledge, and it always stops."""
+"""`mf-toptwo`, the default policy: near the limit, with no prior knowledge, and it always stops.
+
+**Stop.** An arm is beaten once another arm's evidence against it, at its least favourable v, reaches
+log((K - 1) / delta); the answer is the arm that is left. `mfbandit.confidence.pair` has the evidence and
+the proof that the best arm is ever beaten with probability at most delta. With epsilon > 0 nothing is
+eliminated ("beaten within epsilon" is not transitive): the answer must itself beat every other arm.
+
+**Sample.** Each round compares the leader (largest estimated truth) with every rival left:
+
+1. v is where the evidence that the leader lies above v and the rival below is least.
+2. The challenger is the rival with the least evidence there, plus twice the log of the cost spent on it.
+3. `promise` is the most information per cost that an arm is expected to give against v, over its
+   fidelities, counting what is not known yet as a chance.
+4. The leader is pulled if its promise over the rivals', summed over all of them, exceeds 1 (this
+   equalises what the pulls gain), else the challenger, at the fidelity that promises most; where none
+   can tell the pair apart, at the truest one.
+5. A stream of the pair that fell behind 0.1 sqrt(spent / cost) pulls comes first, the cheapest of these.
+
+A pull at the fidelity that would also be chosen without counting chances is *active* (see
+`mfbandit.algorithms.toptwo_memory`). A round costs 1% of what was spent so far, at most, and pulls at
+most a quarter of what the stream has, so that the work per pull falls as a run grows.
+
+**It stops.** Every stream of a pair that stays unresolved is pulled again and again by rule 5, at the
+truest fidelity too, so the fallback level of the certificate grows without bound for every pair with
+different truths.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +36,6 @@ from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.algorithms.toptwo import (
     CENTRE,
     DUE,
-    EVIDENCE,
     PER_ARM,
     SHARE,
     SPENT,
@@ -23,43 +47,39 @@ from mfbandit.algorithms.toptwo import (
     split,
     truth,
 )
+from mfbandit.algorithms.toptwo_memory import (
+    CLOCK,
+    LEADER,
+    PULLED,
+    activate,
+    active_at,
+    beaten_records,
+    evidence,
+    memory_size,
+    record,
+    scratch_at,
+    take_in,
+)
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, pair_scratch, prove
-from mfbandit.core import BOUNDED, GAUSSIAN, OWN, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, prove
+from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 
-__all__ = ["MFTopTwo", "plan", "recommend"]
+__all__ = ["MFTopTwo", "beaten_records", "evidence", "plan", "recommend"]
 
-#: Places of the clock: leader + 1, arm pulled last + 1, its stream + 1 if its rewards were active.
-LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
-CLOCK = OWN + 3
-
-TUNING = dict(hope=1.5, doubt=0.4, forced=0.1, spread=2.0, check=0.8, passive=0.05, clip=0.0, bal=0.15)
-
-
-@kernel
-def active_at(problem: Arrays) -> int:
-    """Where the active statistics, n, S and Q of each stream, start in the memory."""
-    return problem.cost.shape[0] * PER_ARM
-
-
-@kernel
-def before_at(problem: Arrays) -> int:
-    """Where n, S and Q of the stream pulled last, as they were before, start in the memory."""
-    return problem.cost.shape[0] * (PER_ARM + 3 * problem.cost.shape[1])
-
-
-@kernel
-def records_at(problem: Arrays) -> int:
-    """Where the records of beaten arms start in the memory."""
-    return before_at(problem) + 3
-
-
-@kernel
-def scratch_at(problem: Arrays) -> int:
-    """Where the scratch space of the certificate starts in the memory."""
-    return records_at(problem) + 12 * problem.cost.shape[0] * problem.cost.shape[1]
+#: What the sampling rule was tuned to on the built-in instances; none of it bears on correctness.
+TUNING = {
+    "hope": 1.4,
+    "trust": 0.2,
+    "doubt": 0.7,
+    "forced": 0.1,
+    "spread": 2.0,
+    "check": 0.8,
+    "delay": 0.05,
+}
+#: A round costs at most this part of all that was spent, and pulls at most this part of the stream.
+_ROUND, _PART = 0.01, 0.25
 
 
 @kernel
@@ -97,48 +117,6 @@ def start(problem: Arrays, state: State, out: Ints) -> int:
 
 
 @kernel
-def activate(problem: Arrays, state: State, arm: int, fidelity: int) -> None:
-    """Declare the coming rewards of a stream active: remember its statistics before them."""
-    place = before_at(problem)
-    state.memory[place] = float(state.pulls[arm, fidelity])
-    state.memory[place + 1] = state.sums[arm, fidelity]
-    state.memory[place + 2] = state.squares[arm, fidelity]
-    state.clock[ACTIVE] = 1 + arm * problem.cost.shape[1] + fidelity
-
-
-@kernel
-def settle(problem: Arrays, state: State) -> None:
-    """Enter the rewards of the last round into the active statistics, if they were active."""
-    stream = state.clock[ACTIVE] - 1
-    if stream >= 0:
-        arm, fidelity = stream // problem.cost.shape[1], stream % problem.cost.shape[1]
-        place, active = before_at(problem), active_at(problem) + 3 * stream
-        state.memory[active] += float(state.pulls[arm, fidelity]) - state.memory[place]
-        state.memory[active + 1] += state.sums[arm, fidelity] - state.memory[place + 1]
-        state.memory[active + 2] += state.squares[arm, fidelity] - state.memory[place + 2]
-        state.clock[ACTIVE] = 0
-
-
-@kernel
-def record(problem: Arrays, params: TopTwoParams, state: State, winner: int, loser: int) -> None:
-    """Note who beat an arm, with both arms' statistics, all and active, at this moment."""
-    fidelities = problem.cost.shape[1]
-    state.notes[loser] = winner + 1
-    state.memory[loser * PER_ARM + EVIDENCE] = params.threshold
-    place = records_at(problem) + 12 * loser * fidelities
-    for side in range(2):
-        arm = winner if side == 0 else loser
-        for m in range(fidelities):
-            active = active_at(problem) + 3 * (arm * fidelities + m)
-            state.memory[place] = float(state.pulls[arm, m])
-            state.memory[place + 1] = state.sums[arm, m]
-            state.memory[place + 2] = state.squares[arm, m]
-            for i in range(3):
-                state.memory[place + 3 + i] = state.memory[active + i]
-            place += 6
-
-
-@kernel
 def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
     """Compute the certificate of a pair if it may hold; if it does, the rival is beaten."""
     at, scratch = rival * PER_ARM, scratch_at(problem)
@@ -166,7 +144,8 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
         # What lacks comes by drift and by luck: evidence f moves by about sqrt(2 f r) while the cost
         # spent on the pair grows by a part r. Look again when two such moves may have bridged it.
         lacks = state.memory[scratch + SHORTFALL] if verdict == REFUTED else 0.0
-        state.memory[at + DUE] = spent * (1.0 + params.passive * lacks * lacks / (value + 1.0))
+        growth = min(params.delay * lacks * lacks, 0.5 * lacks, params.threshold)
+        state.memory[at + DUE] = spent * (1.0 + growth / (value + 1.0))
 
 
 @kernel
@@ -179,7 +158,7 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     share = 1.0
     for side in range(2):
         arm, sign, shift = (leader, 1.0, params.epsilon) if side == 0 else (rival, -1.0, 0.0)
-        gain, _, _, _ = promise(problem, params, state, arm, sign, v - shift)
+        gain, _, _ = promise(problem, params, state, arm, sign, v - shift)
         if side == 0:
             share = gain
         elif gain > 0.0:
@@ -210,9 +189,9 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     """
     arms = problem.cost.shape[0]
     pulled = state.clock[PULLED] - 1
-    settle(problem, state)
+    take_in(problem, state)
     for k in range(arms) if pulled < 0 else range(pulled, pulled + 1):
-        refresh(problem, params.doubt, params.clip, state, k)
+        refresh(problem, params.doubt, state, k)
     leader = lead(problem, params, state)
     changed = state.clock[LEADER] != leader + 1
     state.clock[LEADER] = leader + 1
@@ -250,7 +229,7 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
     arm, sign = (leader, 1.0) if balance > 1.0 else (challenger, -1.0)
     if arm == leader:
         v -= params.epsilon
-    _, fidelity, plain, _ = promise(problem, params, state, arm, sign, v)
+    _, fidelity, plain = promise(problem, params, state, arm, sign, v)
     most = max(state.memory[leader * PER_ARM + SPENT], state.memory[challenger * PER_ARM + SPENT])
     cheapest = math.inf
     for k in (leader, challenger):
@@ -263,9 +242,7 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
     state.clock[PULLED] = arm + 1
     count = params.batch
     if count == 0:
-        share = min(
-            0.01 * state.spent[0] / problem.cost[arm, fidelity], 0.25 * state.pulls[arm, fidelity]
-        )
+        share = min(_ROUND * state.spent[0] / problem.cost[arm, fidelity], _PART * state.pulls[arm, fidelity])
         count = max(1, int(share))
     return put(out, 0, arm, fidelity, count)
 
@@ -276,7 +253,7 @@ def recommend(problem: Arrays, params: TopTwoParams, state: State) -> int:
     chosen, best = 0, -math.inf
     for k in range(problem.cost.shape[0]):
         if params.epsilon > 0.0 or state.notes[k] == 0:
-            centre, weights, _ = truth(problem, params.doubt, params.clip, state, k)
+            centre, weights, _ = truth(problem, params.doubt, state, k)
             if weights > 0.0 and centre > best:
                 chosen, best = k, centre
     return chosen
@@ -284,14 +261,22 @@ def recommend(problem: Arrays, params: TopTwoParams, state: State) -> int:
 
 @dataclass(frozen=True)
 class MFTopTwo(Policy):
-    """The default policy.
+    """The default policy: certified best-arm identification near the least possible cost.
 
     Parameters
     ----------
     batch : int
-        Pulls per round; 0 (the default) lets rounds grow with what was spent.
+        Pulls per round. 0, the default, lets rounds grow with what was spent; a number fixes it, for
+        example to what can be evaluated at once.
     evidence : {"auto", "tilt"}
-        Likelihood ratios.
+        What rewards in [0, 1] are judged by: "auto" averages a process that is best for 0/1 rewards
+        and one that adapts to their variance (for problems declared "bernoulli" the former alone);
+        "tilt" is the former alone.
+
+    Examples
+    --------
+    >>> MFTopTwo(fidelities="top").label
+    'mf-toptwo:fidelities=top'
     """
 
     batch: int = 0
@@ -299,9 +284,7 @@ class MFTopTwo(Policy):
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 0:
-            raise PolicyError(
-                f"batch must be a whole number >= 0 (0: rounds grow), got {self.batch!r}"
-            )
+            raise PolicyError(f"batch must be a whole number >= 0 (0: rounds grow), got {self.batch!r}")
         one_of("evidence", self.evidence, ("auto", "tilt"))
         self._columns_text()
 
@@ -312,7 +295,7 @@ class MFTopTwo(Policy):
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
-        arms, fidelities = problem.cost.shape
+        arms = problem.cost.shape[0]
         evidence = NORMAL if problem.kind == GAUSSIAN else TILT
         if problem.kind == BOUNDED and self.evidence == "auto":
             evidence = BOTH
@@ -328,6 +311,6 @@ class MFTopTwo(Policy):
             recommend=recommend,
             params=params,
             rows=arms,
-            memory=scratch_at(problem) + pair_scratch(fidelities),
+            memory=memory_size(problem),
             notes=CLOCK,
         )

@@ -37,6 +37,8 @@ class TopTwoParams(NamedTuple):
     """Pulls per round; 0 if rounds grow."""
     hope: float
     """How many standard errors of a stream's mean count as possible."""
+    trust: float
+    """How much this grows, for the truest fidelity, with the logarithm of its pulls."""
     doubt: float
     """Variance that is ascribed to a bias, as a part of its squared bound."""
     forced: float
@@ -45,9 +47,8 @@ class TopTwoParams(NamedTuple):
     """Weight of log(spent) in the choice of the challenger."""
     check: float
     """Part of the threshold that the estimated evidence reaches before the certificate is computed."""
-    passive: float
-    clip: float
-    bal: float
+    delay: float
+    """How long a certificate that failed is left alone, as a multiple of what it lacked."""
 
 
 @kernel
@@ -62,18 +63,13 @@ def variance(problem: Arrays, n: float, total: float, squared: float) -> float:
 
 
 @kernel
-def truth(problem: Arrays, doubt: float, clip: float, state: State, arm: int) -> tuple[float, float, float]:
+def truth(problem: Arrays, doubt: float, state: State, arm: int) -> tuple[float, float, float]:
     """An arm's estimated truth, the precision of that estimate, and the cost spent on the arm.
 
     The streams are weighted by one over their variance, a bias counting as noise of variance
     `doubt` times its squared bound.
     """
     weights, centre, spent = 0.0, 0.0, 0.0
-    low, high = -math.inf, math.inf
-    pulls = 0
-    for m in range(problem.cost.shape[1]):
-        pulls += state.pulls[arm, m]
-    width = clip * (1.0 + math.log1p(math.log1p(float(pulls))))
     for m in range(problem.cost.shape[1]):
         n = float(state.pulls[arm, m])
         if n > 0.0:
@@ -82,23 +78,16 @@ def truth(problem: Arrays, doubt: float, clip: float, state: State, arm: int) ->
             weight = 1.0 / (noise + doubt * bias * bias)
             weights += weight
             centre += weight * total / n
-            if clip > 0.0:
-                reach = bias + math.sqrt(noise * width)
-                if problem.kind != GAUSSIAN:
-                    reach += 0.2 * width / n
-                low, high = max(low, total / n - reach), min(high, total / n + reach)
             spent += n * problem.cost[arm, m]
     if weights > 0.0:
         centre /= weights
-    if low <= high:
-        centre = min(max(centre, low), high)
     return centre, weights, spent
 
 
 @kernel
-def refresh(problem: Arrays, doubt: float, clip: float, state: State, arm: int) -> None:
+def refresh(problem: Arrays, doubt: float, state: State, arm: int) -> None:
     """Remember an arm's estimated truth, its precision and its cost."""
-    centre, weights, spent = truth(problem, doubt, clip, state, arm)
+    centre, weights, spent = truth(problem, doubt, state, arm)
     state.memory[arm * PER_ARM + CENTRE] = centre
     state.memory[arm * PER_ARM + PRECISION] = weights
     state.memory[arm * PER_ARM + SPENT] = spent
@@ -167,7 +156,7 @@ def hope_square(z: float) -> float:
 @kernel
 def promise(
     problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float
-) -> tuple[float, int, int, float]:
+) -> tuple[float, int, int]:
     """The most information per cost that an arm is expected to give against v.
 
     A stream's mean is estimated from its own rewards and from the arm's other streams together; the
@@ -197,7 +186,11 @@ def promise(
                 mean = (mean * own + outside * outer) / (own + outer)
                 error = 1.0 / (own + outer)
         excess = sign * (mean - v) - bias
-        error = params.hope * (1.0 + params.bal * math.log1p(0.05 * n) if m == problem.truest else 1.0) * math.sqrt(error)
+        error = params.hope * math.sqrt(error)
+        if m == problem.truest:
+            # A run must not be caught with one arm at the truest fidelity and the other at a cheap
+            # one because the truest once looked bad: its mean stays open longer than the others'.
+            error *= 1.0 + params.trust * math.log1p(0.05 * n)
         square = error * error * hope_square(excess / error)
         price = 2.0 * problem.cost[arm, m]
         rate = square / ((spread + linear * math.sqrt(square)) * price)
@@ -207,4 +200,4 @@ def promise(
             rate = excess * excess / ((spread + linear * excess) * price)
             if rate > best_plain:
                 best_plain, plain = rate, m
-    return best, chosen, plain, best_plain
+    return best, chosen, plain

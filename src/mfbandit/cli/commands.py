@@ -11,25 +11,45 @@ from typing import Any, NamedTuple
 
 from mfbandit.cli.bounds import bounds
 from mfbandit.cli.catalogue import instances, policies
+from mfbandit.cli.demo import demo
 from mfbandit.cli.reproduce import reproduce
+from mfbandit.cli.run import run
 from mfbandit.cli.simulate import simulate
+from mfbandit.cli.study import ask, best, export, fail, import_, retry, status, tell
 
 __all__ = ["COMMANDS", "Command"]
 
-LOOK, RESEARCH = "Look around", "Simulations and theory"
+LOOK, STUDIES, RESEARCH = "Look around", "Studies", "Simulations and theory"
 
 
 class Command(NamedTuple):
-    """A command: its function, the panel of the help it stands in, its name if not the function's."""
+    """A command: its function, the panel of the help it stands in, its name if not the function's.
+
+    Settings are those of the parser of its arguments.
+    """
 
     function: Callable[..., Any]
     panel: str
     name: str | None = None
+    settings: dict[str, Any] | None = None
 
+
+#: A reward may be negative: what is no option is an argument.
+_NUMBERS = {"ignore_unknown_options": True}
 
 COMMANDS: list[Command] = [
+    Command(demo, LOOK),
     Command(instances, LOOK),
     Command(policies, LOOK),
+    Command(run, STUDIES),
+    Command(status, STUDIES),
+    Command(best, STUDIES),
+    Command(ask, STUDIES),
+    Command(tell, STUDIES, settings=_NUMBERS),
+    Command(fail, STUDIES),
+    Command(retry, STUDIES),
+    Command(export, STUDIES),
+    Command(import_, STUDIES, "import"),
     Command(simulate, RESEARCH),
     Command(bounds, RESEARCH),
     Command(reproduce, RESEARCH),

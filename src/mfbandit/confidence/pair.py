@@ -56,10 +56,11 @@ _TRUEST, _CARRIED, _ACTIVE = 0.35, 0.25, 0.4
 _HEADROOM = 25.0
 #: How far rounding may have raised a computed log W, up to a billion pulls.
 _ROUNDING = 1e-6
-#: Steps of the search, evaluations in all, and cells that wait at once.
-_SEARCH, _EVALUATIONS, _STACK = 20, 4000, 64
-#: More evidence than this is reported as this: exp(800) is beyond any use and any float.
-_MOST = 800.0
+#: Steps of the search, evaluations in all, cells that wait at once, halvings between two probes.
+_SEARCH, _EVALUATIONS, _STACK, _PROBE = 14, 1000, 64, 4
+#: Stages of the computed infimum. More than 750 is reported as 750: beyond any use and any float.
+_STAGES = (20.0, 300.0, 750.0)
+_MOST = 750.0
 
 PROVEN, REFUTED, OPEN = 1, 0, -1
 #: Places at the start of the scratch space: where the search ended, and how far below the target.
@@ -89,12 +90,12 @@ def arm_levels(
 ) -> None:
     """Write T_k, X_k and Z_k, level by level, at their smallest over low <= v <= high.
 
-    They are scaled by e^(-3 cap / 4), so that products of two stay within floating point for any cap
-    up to 1,000. `active` is where the active statistics (n, S, Q per stream) start in the memory.
+    They are scaled by e^(-cap / 2), so that products of two stay within floating point where it matters
+    for any cap up to 900 (one that overflows is above the cap anyhow). `active` is where the active statistics (n, S, Q per stream) start in the memory.
     """
     fidelities = problem.cost.shape[1]
     work = state.memory
-    scale = 0.375 * cap
+    scale = 0.25 * cap
     unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cap - 2.0 * scale)
     streams = at + _TABLES + 6 * WIDTH
     helps = streams + fidelities * WIDTH
@@ -102,11 +103,19 @@ def arm_levels(
     for turn in range(2 if fidelities > 1 else 1):
         for m in range(fidelities):
             row, stored = streams + m * WIDTH, active + 3 * (arm * fidelities + m)
-            n, total, squared = float(state.pulls[arm, m]), state.sums[arm, m], state.squares[arm, m]
+            n, total, squared = (
+                float(state.pulls[arm, m]),
+                float(state.sums[arm, m]),
+                float(state.squares[arm, m]),
+            )
             fresh = turn == 0
             if turn == 1:
                 fresh = work[stored] != n
-                n, total, squared = work[stored], work[stored + 1], work[stored + 2]
+                n, total, squared = (
+                    float(work[stored]),
+                    float(work[stored + 1]),
+                    float(work[stored + 2]),
+                )
                 if n == 0.0:
                     continue
             if n == 0.0:
@@ -129,7 +138,7 @@ def arm_levels(
             if turn == 1:
                 for i in range(WIDTH):
                     place = to + 2 * WIDTH + i
-                    work[place] = min(most, work[place] * work[row + i] * back)
+                    work[place] = min(most, float(work[place]) * float(work[row + i]) * back)
             elif fidelities > 1:
                 mixed = _FALLBACK_PRIOR * work[row + FALLBACK]
                 for i in range(LEVELS):
@@ -147,22 +156,24 @@ def arm_levels(
                 weight = math.exp(min(helped - work[helps + m], cap) - scale) / fidelities
                 for i in range(WIDTH):
                     place = to + WIDTH + i
-                    work[place] = min(most, work[place] + weight * work[streams + m * WIDTH + i])
+                    work[place] = min(most, work[place] + weight * float(work[streams + m * WIDTH + i]))
 
 
 @kernel
 def mixed_levels(work: Floats, better: int, worse: int) -> float:
     """The sum over levels i and offsets d of pi_i rho_d better[i] worse[i + d], fallback included."""
+    # A product may overflow to infinity: Python's floats do so in silence, NumPy's with a warning.
     # The offset prior is geometric on both sides, so one pass up and one pass down give all sums.
     value, carried = 0.0, 0.0
     for i in range(LEVELS):
-        carried = _NEAR * carried + work[worse + i]
-        value += _PRIOR[i] * work[better + i] * carried
+        carried = _NEAR * carried + float(work[worse + i])
+        value += _PRIOR[i] * float(work[better + i]) * carried
     carried = 0.0
     for i in range(LEVELS - 1, -1, -1):
-        value += _PRIOR[i] * work[better + i] * _NEAR * carried
-        carried = _NEAR * carried + work[worse + i]
-    return _OFFSET_PRIOR * value + _FALLBACK_PRIOR * work[better + FALLBACK] * work[worse + FALLBACK]
+        value += _PRIOR[i] * float(work[better + i]) * _NEAR * carried
+        carried = _NEAR * carried + float(work[worse + i])
+    fallback = float(work[better + FALLBACK]) * float(work[worse + FALLBACK])
+    return _OFFSET_PRIOR * value + _FALLBACK_PRIOR * fallback
 
 
 @kernel
@@ -191,7 +202,7 @@ def log_evidence(
         weight = _TRUEST if part == 0 else (_CARRIED if part == 1 else _ACTIVE)
         place = first + part * WIDTH
         value += (weight if parts > 1 else 1.0) * mixed_levels(state.memory, place, place + 3 * WIDTH)
-    return math.log(value) + 1.5 * cap if value > 0.0 else -math.inf
+    return math.log(value) + cap if value > 0.0 else -math.inf
 
 
 @kernel
@@ -221,38 +232,41 @@ def prove(
     work, gaussian = state.memory, problem.kind == GAUSSIAN
     if not gaussian and epsilon > 1.0:
         return PROVEN
-    cap, least = target + _HEADROOM, target + _ROUNDING
+    cap, least = max(target, 0.0) + _HEADROOM, target + _ROUNDING
     stack = at + pair_stack(problem.cost.shape[1])
     left, right = (-math.inf, math.inf) if gaussian else (epsilon, 1.0)
     centre = min(max(guess, left), right)
     lowest, direction, failed = math.inf, 1.0, 0
     low, high = centre, centre
-    searching, depth = _SEARCH, 0
+    searching, depth, probing = _SEARCH, 0, False
+    start, end = left, right
     for _ in range(_EVALUATIONS):
-        # One call for search and cells alike: compiling it several times over would take long.
+        # One call for search, probes and cells alike: compiling it several times would take long.
         value = log_evidence(
             problem, evidence, epsilon, state, better, worse, low, high, cap, active, at
         )
+        if (searching > 0 or probing) and value < least:
+            work[at + LOWEST_AT], work[at + SHORTFALL] = low, least - value
+            return REFUTED
         if searching > 0:
+            searching -= 1
             if value < lowest:
                 lowest, centre, failed = value, low, 0
-                if value < least:
-                    work[at + LOWEST_AT], work[at + SHORTFALL] = centre, least - value
-                    return REFUTED
             else:
                 failed += 1
                 direction = -direction
                 if failed == 2:
                     step, failed = 0.4 * step, 0
-            searching -= 1
             low = min(max(centre + direction * step, left), right)
             high = low
             if searching == 0:
-                # The first cells: a ladder of ends whose distance from the centre doubles.
                 work[at + LOWEST_AT], work[at + SHORTFALL] = centre, 0.0
                 low, high = left, right
                 work[stack] = right
                 depth = 1
+            continue
+        if probing:
+            low, high, probing = start, end, False
             continue
         if value >= least:
             depth -= 1
@@ -265,7 +279,11 @@ def prove(
             return OPEN
         work[stack + depth] = middle
         depth += 1
-        high = middle
+        start, end = low, middle
+        low, high = start, end
+        # Now and then look at a point of a cell that does not pass: it may refute, and save the rest.
+        if depth % _PROBE == 0:
+            low, high, probing = middle, middle, True
     return OPEN
 
 
@@ -301,18 +319,31 @@ def infimum(
     active: int,
     at: int,
 ) -> float:
-    """A proven lower bound of inf_v log W(v), tight to about `tolerance`, at most 800."""
-    target, slack = _MOST, tolerance
-    for _ in range(200):
-        verdict = prove(
-            problem, evidence, epsilon, state, better, worse, target, guess, step, active, at
-        )
-        if verdict == PROVEN:
-            return target
-        guess = state.memory[at + LOWEST_AT]
-        if verdict == REFUTED:
-            target -= state.memory[at + SHORTFALL] + tolerance
-        else:
-            target -= slack
-            slack *= 2.0
-    return -math.inf
+    """A proven lower bound of inf_v log W(v), tight to about `tolerance`, at most 750.
+
+    Where that is below 0, so that nothing speaks for the claim, the answer is -inf.
+    Targets rise in stages, since a value far below its target is too small for a floating-point number.
+    """
+    proven = -math.inf
+    for stage in _STAGES:
+        target, slack = stage, tolerance
+        for _ in range(100):
+            verdict = prove(
+                problem, evidence, epsilon, state, better, worse, target, guess, step, active, at
+            )
+            if verdict == PROVEN:
+                break
+            guess = state.memory[at + LOWEST_AT]
+            if verdict == REFUTED:
+                target -= min(state.memory[at + SHORTFALL], _MOST) + tolerance
+            else:
+                target -= slack
+                slack *= 2.0
+            if target < 0.0:
+                return proven
+        if verdict != PROVEN:
+            return proven
+        proven = max(proven, target)
+        if target < stage:
+            return proven
+    return proven

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mfbandit.cli.output import amount
 from mfbandit.engines.outlook import Outlook
-from mfbandit.engines.words import shown
+from mfbandit.engines.words import percent, shown
 
 if TYPE_CHECKING:
     from mfbandit.study.study import Study
@@ -101,7 +101,7 @@ class _Report:
         """How sure the study is."""
         if self.spends:
             return f"{self.share(view):.0%} of the budget"
-        return f"confidence {_percent(view.confidence)} → {_percent(self.target)}"
+        return f"confidence {percent(view.confidence)} → {percent(self.target)}"
 
     def facts(self, view: View, running: int) -> list[str]:
         """Pulls, money, the best arm and what is to come."""
@@ -209,17 +209,3 @@ def _console() -> Any:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
-
-
-def _percent(value: float) -> str:
-    """A confidence in percent, never rounded up.
-
-    Examples
-    --------
-    >>> _percent(0.95), _percent(0.99996), _percent(0.123)
-    ('95%', '99.99%', '12.3%')
-    """
-    digits = 2 if value > 0.99 else 1
-    scale = 10**digits
-    # What is a round number of percent up to rounding errors stays one.
-    return f"{int(value * 100 * scale + 1e-9) / scale:g}%"

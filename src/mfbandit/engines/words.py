@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["shown"]
+__all__ = ["percent", "shown"]
 
 _WIDEST = 40
 
@@ -17,3 +17,17 @@ def shown(name: str, widest: int = _WIDEST) -> str:
     """
     plain = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
     return plain if len(plain) <= widest else plain[: widest - 1] + "…"
+
+
+def percent(value: float) -> str:
+    """A confidence in percent, never rounded up.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.99996), percent(0.123)
+    ('95%', '99.99%', '12.3%')
+    """
+    digits = 2 if value > 0.99 else 1
+    scale = 10**digits
+    # What is a round number of percent up to rounding errors stays one.
+    return f"{int(value * 100 * scale + 1e-9) / scale:g}%"

@@ -16,7 +16,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.problem import Bounded, Fidelity, Gaussian, Problem, RewardKind
 from mfbandit.search.candidates import Candidate, candidate_names, list_candidates, result_columns
 from mfbandit.search.measure import Measured, Task, measure
-from mfbandit.search.pilot import pilot_size, run_pilot, worth_a_pilot
+from mfbandit.search.pilot import check_repeats, pilot_size, run_pilot, worth_a_pilot
 from mfbandit.search.rungs import SAMPLES, Rung, list_rungs, read_biases, with_costs
 from mfbandit.search.splits import check_split, classes_of, make_splitter
 from mfbandit.study import Pull, Study, create_study
@@ -59,6 +59,8 @@ class Search:
         self.pilot_cost = 0.0
         self.fits = 0
         self.samples = 0
+        if chosen.score_range == "normal":
+            self.reward = Gaussian(self._noise())
         self.biases = self._biases()
         self._keep_what_helps()
 
@@ -97,6 +99,31 @@ class Search:
         if any(chosen.resource in one for one in self.candidates):
             raise InvalidInput(f"resource {chosen.resource!r} is among the parameters to search; it cannot be both")
         return list_rungs(chosen.resource, chosen.fidelities, chosen.factor, known[chosen.resource], 1)
+
+    def _noise(self) -> float:
+        """The largest standard deviation of scores in the better half of some candidates."""
+        repeats = check_repeats(self.chosen.pilot_repeats)
+        size = min(len(self.candidates), pilot_size(self.chosen.bias_confidence))
+        drawn = self.random.choice(len(self.candidates), size=size, replace=False)
+        seeds = np.random.SeedSequence([self.seed, 2]).generate_state(size * repeats).reshape(size, repeats)
+        jobs = [
+            (self.candidates[k], self.names[k], self.rungs[-1], int(seeds[place, turn] >> 1))
+            for place, k in enumerate(drawn)
+            for turn in range(repeats)
+        ]
+        measured = self._measure_all(jobs)
+        self.pilot_cost += len(jobs) * self.costs[-1]
+        self._count(measured)
+        scores = np.array([one.score for one in measured]).reshape(size, repeats)
+        # Poor candidates vary most, and are told from the best whatever their noise.
+        better = np.argsort(-scores.mean(axis=1), kind="stable")[: (size + 1) // 2]
+        sigma = float(scores[better].std(axis=1, ddof=1).max())
+        if not sigma > 0.0:
+            raise InvalidInput(
+                "scores do not vary between splits, so their noise cannot be estimated: state a score_range"
+            )
+        self._say(1, f"scores vary with a standard deviation of up to {sigma:.3g}")
+        return sigma
 
     # Biases
 
@@ -149,7 +176,7 @@ class Search:
             self.reward,
             lambda jobs: self._measure_all([(one, "of the pilot", rung, seed) for one, rung, seed in jobs]),
         )
-        self.pilot_cost = cost
+        self.pilot_cost += cost
         self._count(measured)
         self._say(1, self.calibration.statement)
         return list(self.calibration.biases)
@@ -202,9 +229,7 @@ class Search:
     def _epsilon(self) -> float:
         if self.chosen.epsilon is not None:
             return float(self.chosen.epsilon)
-        if isinstance(self.reward, Gaussian):
-            raise InvalidInput(f"with {self.reward} as score_range, say how close is good enough with epsilon")
-        return self.reward.span / 100
+        return self.reward.sigma / 2 if isinstance(self.reward, Gaussian) else self.reward.span / 100
 
     def _tell(self, pulls: list[Pull], measured: list[Measured]) -> None:
         for pull, one in zip(pulls, measured, strict=True):
@@ -291,10 +316,12 @@ def _ranks(best: int, middles: Any) -> Any:
 def _reward_kind(score_range: Any) -> RewardKind:
     if score_range is None:
         return Bounded()
+    if isinstance(score_range, str) and score_range == "normal":
+        return Gaussian(1.0)  # until the noise is measured
     if isinstance(score_range, Bounded | Gaussian):
         return score_range
     if not isinstance(score_range, tuple | list) or len(score_range) != 2:
-        raise InvalidInput(f"score_range must be (low, high) or Gaussian(sigma), got {score_range!r}")
+        raise InvalidInput(f"score_range must be (low, high), 'normal' or Gaussian(sigma), got {score_range!r}")
     return Bounded(*score_range)
 
 

@@ -17,7 +17,7 @@ from mfbandit.search.candidates import Candidate
 from mfbandit.search.measure import Measured
 from mfbandit.search.rungs import Rung
 
-__all__ = ["NOISE_RISK", "pilot_size", "run_pilot", "worth_a_pilot"]
+__all__ = ["NOISE_RISK", "check_repeats", "pilot_size", "run_pilot", "worth_a_pilot"]
 
 #: The share of single differences whose noise may exceed what is allowed for it: see `mfbandit.calibrate`.
 NOISE_RISK = 0.1
@@ -35,6 +35,13 @@ def pilot_size(confidence: float) -> int:
         raise InvalidInput(f"bias_confidence must lie strictly between 0 and 1, got {confidence!r}")
     tail = (1 - Fraction(repr(float(confidence)))) * (1 - Fraction(repr(NOISE_RISK)))
     return math.ceil(1 / tail) - 1
+
+
+def check_repeats(repeats: Any) -> int:
+    """Refuse what is no number of repeats from which noise can be told."""
+    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 2:
+        raise InvalidInput(f"pilot_repeats must be a whole number >= 2, got {repeats!r}")
+    return int(repeats)
 
 
 def worth_a_pilot(candidates: int, size: int) -> bool:
@@ -56,8 +63,7 @@ def run_pilot(
     measure_all: Callable[[list[tuple[Candidate, Rung, int]]], list[Measured]],
 ) -> tuple[Calibration, list[Measured]]:
     """Measure candidates at all rungs, and bound the bias of each rung."""
-    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 2:
-        raise InvalidInput(f"pilot_repeats must be a whole number >= 2, got {repeats!r}")
+    repeats = check_repeats(repeats)
     seeds = np.random.SeedSequence([seed, 1]).generate_state(len(candidates) * len(rungs) * repeats)
     jobs: list[tuple[Candidate, Rung, int]] = []
     for one in candidates:

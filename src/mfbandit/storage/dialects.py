@@ -48,8 +48,8 @@ class Dialect(Protocol):
     def now(self, driver: Any) -> float:
         """The time in seconds, on a clock that all writers share."""
 
-    def passing(self, error: BaseException) -> bool:
-        """Whether a new attempt may succeed."""
+    def passing(self, error: BaseException, connected: bool) -> bool:
+        """Whether a new attempt may succeed; `connected` says whether one ever did."""
 
     def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
@@ -119,7 +119,7 @@ class SQLite:
         """The time of this machine: a SQLite file is used by one machine."""
         return time.time()
 
-    def passing(self, error: BaseException) -> bool:
+    def passing(self, error: BaseException, connected: bool) -> bool:
         """Whether a new attempt may succeed."""
         text = str(error)
         return "locked" in text or "busy" in text
@@ -174,12 +174,12 @@ class PostgreSQL:
         """The time of the server, which all workers share."""
         return float(driver.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()[0])
 
-    def passing(self, error: BaseException) -> bool:
+    def passing(self, error: BaseException, connected: bool) -> bool:
         """Whether a new attempt may succeed."""
         state = getattr(error, "sqlstate", None)
         if state is None:
             # The driver's own: the connection was lost, or could not be made.
-            return type(error).__name__ == "OperationalError"
+            return connected and type(error).__name__ == "OperationalError"
         # Lost connections, servers that start or stop, deadlocks, too many clients for the moment.
         return state[:2] in ("08", "40") or state in ("57P01", "57P02", "57P03", "53300")
 

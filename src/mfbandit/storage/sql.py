@@ -27,6 +27,8 @@ __all__ = ["SQLLog", "SQLStorage"]
 
 T = TypeVar("T")
 
+_of_parents: list[sa.Connection | None] = []
+
 #: How often a step is tried again when the server or the file turned it away.
 _ATTEMPTS = 8
 
@@ -98,9 +100,9 @@ class SQLStorage:
                     return work(self._connected())
                 except (sa.exc.DBAPIError, self.dialect.errors) as error:
                     self.abandon()
-                    last = attempt == _ATTEMPTS - 1 or not self._was_connected
-                    if last or not self.dialect.passing(cause_of(error)):
-                        raise StorageError(self.dialect.sentence(cause_of(error))) from error
+                    cause = cause_of(error)
+                    if attempt == _ATTEMPTS - 1 or not self.dialect.passing(cause, self._was_connected):
+                        raise StorageError(self.dialect.sentence(cause)) from error
                     time.sleep(0.01 * 2**attempt)
                 except BaseException:
                     self._roll_back()
@@ -120,7 +122,8 @@ class SQLStorage:
 
     def _connected(self) -> sa.Connection:
         if self._process != os.getpid():
-            # A forked process must not use what its parent has open.
+            # A forked process must neither use nor close what its parent has open.
+            _of_parents.append(self._connection)
             self._process = os.getpid()
             self._connection = None
             self._engine = self._make_engine()
@@ -216,7 +219,7 @@ class SQLLog:
             except dialect.errors as error:
                 # The caller may have decided already: only the caller can try again.
                 self._storage.abandon()
-                kind = Interrupted if dialect.passing(error) else StorageError
+                kind = Interrupted if dialect.passing(error, True) else StorageError
                 raise kind(dialect.sentence(error)) from error
             return length + len(records)
 

@@ -78,15 +78,11 @@ class Course:
         past = playing.ends[row] - playing.rows[row].size
         counted = playing.folded - past - playing.called_off + playing.in_flight
         if counted:
-            total += counted * self.cost_of(playing.rows[row])
+            total += counted * playing.rows[row].cost
         for place, reward in playing.waiting.items():
             if reward is not None:
-                total += self.cost_of(playing.row_of(place))
+                total += playing.row_of(place).cost
         return total
-
-    def cost_of(self, row: Row) -> float:
-        """The cost of one pull of a row."""
-        return self._costs[row.arm][row.fidelity]  # type: ignore[no-any-return]
 
     # What happens
 
@@ -167,8 +163,7 @@ class Course:
             row = playing.rows[playing.row]
             reward = waiting.pop(place)
             if reward is not None:
-                k, m = self.lineup.cells[row.arm, row.fidelity]
-                observe(state, k, m, reward)
+                observe(state, row.cell[0], row.cell[1], reward)
             else:
                 playing.called_off += 1
                 playing.in_flight += place in playing.paid
@@ -177,7 +172,7 @@ class Course:
                 told = row.size - playing.called_off
                 state.clock[PULLS] += told
                 # What was out when an arm was retired is paid for, whether or not it ever comes back.
-                state.spent[0] += (told + playing.in_flight) * self._costs[row.arm][row.fidelity]
+                state.spent[0] += (told + playing.in_flight) * row.cost
                 playing.called_off = playing.in_flight = 0
                 playing.row += 1
         playing.folded = place
@@ -234,11 +229,12 @@ class Course:
         starts: dict[tuple[int, int], int] = {}
         listed = []
         for arm, fidelity, size in rows:
-            start = starts.get((arm, fidelity))
+            cell = self.lineup.cells[arm, fidelity]
+            start = starts.get(cell)
             if start is None:
-                start = int(self.state.pulls[self.lineup.cells[arm, fidelity]])
-            starts[arm, fidelity] = start + size
-            listed.append(Row(arm, fidelity, size, start))
+                start = int(self.state.pulls[cell])
+            starts[cell] = start + size
+            listed.append(Row(arm, fidelity, size, start, cell, self._costs[arm][fidelity]))
         return listed
 
     def _open(self, rows: list[Row], cut: bool) -> None:
@@ -260,6 +256,8 @@ class Course:
 
     def _drop_retired(self) -> str:
         """Go on with the arms that are left; returns what the record of the round has to say of it."""
+        if not self.retired:
+            return ""
         left = [arm for arm in self.lineup.arms if arm not in self.retired]
         if len(left) == len(self.lineup.arms):
             return ""

@@ -6,7 +6,9 @@ be cut off half-way, the study is read again from the log.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -59,6 +61,8 @@ class Desk:
         self._arms = settings.problem.arms
         self._fidelities = [fidelity.name for fidelity in settings.problem.fidelities]
         self._check_reward = RewardCheck(settings.problem.reward)
+        #: How far the clock of the storage is ahead of this process's; known after the first ask.
+        self._clock_ahead = math.inf
         self._load()
 
     def ask(self, n: int = 1, *, lease_seconds: float | None = None) -> list[Pull]:
@@ -93,6 +97,7 @@ class Desk:
             if course.ended or course.stuck:
                 return records
             playing, now = course.round, clock()
+            self._clock_ahead = now - time.monotonic()
             playing.expire(now)
             while len(pulls) < n:
                 place = playing.next_place()
@@ -212,9 +217,10 @@ class Desk:
             return False
         course = self.current()
         playing = course.round
-        return not course.due and (
-            course.status != "running" or (playing.next_place() < 0 and not playing.leases)
-        )
+        if course.ended or course.stuck:
+            return True
+        expired = playing.soonest <= time.monotonic() + self._clock_ahead
+        return not course.due and not expired and playing.next_place() < 0
 
     def _report(self, pull: Pull | int, kind: int, value: float, text: str | None) -> bool:
         """Enter what became of a pull, and plan the next round if that completes this one."""
@@ -267,8 +273,7 @@ class Desk:
 
     def _pull(self, place: int) -> Pull:
         """The pull at a place of the round being played."""
-        course = self._course
-        playing = course.round
+        playing = self._course.round
         row = playing.row_of(place)
         arm, fidelity, index = row.arm, row.fidelity, playing.index_of(place)
         return make_pull(
@@ -276,7 +281,7 @@ class Desk:
                 "id": playing.first + place,
                 "arm": self._arms[arm],
                 "fidelity": self._fidelities[fidelity],
-                "cost": course.cost_of(row),
+                "cost": row.cost,
                 "seed": self._seeds.seed(arm * len(self._fidelities) + fidelity, index),
                 "index": index,
                 "arm_index": arm,

@@ -40,13 +40,26 @@ class Lineup:
 
     def compile(self, state: State) -> None:
         """Compile `plan`, which takes seconds the first time on a machine; without numba, do nothing."""
-        spare = copy_state(state)
+        arguments = self.problem, self.algorithm.params, copy_state(state), self.out.copy()
         try:
             faster = compiled(self.algorithm.plan)
-            faster(self.problem, self.algorithm.params, spare, self.out.copy())
+            faster(*arguments)
         except MissingExtra:
             return
-        self.plan = faster
+        self.plan = _without_dispatch(faster, arguments)
+
+
+def _without_dispatch(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """The machine code for arguments of these types, which a study's never change.
+
+    To look up the types of twenty arrays at every call takes longer than to plan a round.
+    """
+    try:
+        types = tuple(function.typeof_pyval(argument) for argument in arguments)
+        direct: Callable[..., Any] = function.overloads[types].entry_point
+    except (AttributeError, KeyError):
+        return function  # type: ignore[no-any-return]
+    return direct
 
 
 def copy_state(state: State) -> State:

@@ -20,6 +20,10 @@ class Row(NamedTuple):
     size: int
     start: int
     """How many pulls of this arm at this fidelity came before."""
+    cell: tuple[int, int]
+    """Where its statistics are."""
+    cost: float
+    """The cost of one pull."""
 
 
 class Round:

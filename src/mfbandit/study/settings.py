@@ -29,6 +29,12 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
+def _limit(name: str, value: Any) -> float | None:
+    """A limit; an infinite one is none."""
+    number = None if value is None else _number(name, value)
+    return None if number == math.inf else number
+
+
 def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value < 2**63:
         raise InvalidInput(f"{name} must be a whole number >= {least}, got {value!r}")
@@ -56,11 +62,13 @@ class Settings:
         put = object.__setattr__
         put(self, "policy", read_policy(self.policy))
         put(self, "delta", _number("delta", self.delta))
-        put(self, "budget", None if self.budget is None else _number("budget", self.budget))
-        put(self, "max_cost", None if self.max_cost is None else _number("max_cost", self.max_cost))
+        put(self, "budget", _limit("budget", self.budget))
+        put(self, "max_cost", _limit("max_cost", self.max_cost))
         put(self, "seed", _whole("seed", self.seed, 0))
         put(self, "retries", _whole("retries", self.retries, 0))
         put(self, "lease_seconds", _number("lease_seconds", self.lease_seconds))
+        if not self.lease_seconds < math.inf:
+            raise InvalidInput("lease_seconds must be finite; a day is 86400")
         if self.on_failure not in ON_FAILURE:
             raise InvalidInput(f"on_failure must be one of {', '.join(ON_FAILURE)}, got {self.on_failure!r}")
         self.policy.check(self.problem, self.goal)

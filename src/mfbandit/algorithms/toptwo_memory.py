@@ -1,0 +1,192 @@
+"""What `mf-toptwo` keeps in `State.memory`, and what can be read from it.
+
+Layout, for K arms and M fidelities in use, one after the other:
+
+===================  =========  ========================================================================
+what                 numbers    meaning
+===================  =========  ========================================================================
+per arm              8 K        `mfbandit.algorithms.toptwo`: estimates and cached comparisons
+active statistics    3 K M      n, S, Q of the active rewards, by arm, then fidelity
+before               3          n, S, Q of the stream pulled last, before its active pulls
+records              12 K M     for every beaten arm: who beat it is in `State.notes` (arm + 1); here, for
+                                the winner and then the loser, by fidelity: n, S, Q, and n, S, Q active
+scratch              the rest   of the certificate
+===================  =========  ========================================================================
+
+A reward is *active* if, before its pull, the sampling rule held this fidelity for the best one of the arm
+without any optimism. Active rewards form an evidence process of their own (Z in
+`mfbandit.confidence.pair`) that needs no prior over fidelities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mfbandit.algorithms.toptwo import EVIDENCE, PER_ARM, TopTwoParams, truth
+from mfbandit.confidence.pair import infimum, pair_scratch
+from mfbandit.core import OWN, Arrays, State
+from mfbandit.kernel import compiled, kernel
+
+__all__ = ["CLOCK", "activate", "beaten_records", "evidence", "memory_size", "record", "take_in"]
+
+#: Places of the clock: leader + 1, arm pulled last + 1, its stream + 1 if its rewards are active.
+LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
+CLOCK = OWN + 3
+
+#: Numbers per fidelity in one half of a record.
+_KEPT = 6
+
+
+@kernel
+def active_at(problem: Arrays) -> int:
+    """Where the active statistics start."""
+    return int(problem.cost.shape[0] * PER_ARM)
+
+
+@kernel
+def before_at(problem: Arrays) -> int:
+    """Where the statistics before the last active pulls are."""
+    return int(problem.cost.shape[0] * (PER_ARM + 3 * problem.cost.shape[1]))
+
+
+@kernel
+def records_at(problem: Arrays) -> int:
+    """Where the records of beaten arms start."""
+    return before_at(problem) + 3
+
+
+@kernel
+def scratch_at(problem: Arrays) -> int:
+    """Where the scratch space of the certificate starts."""
+    return int(records_at(problem) + 2 * _KEPT * problem.cost.shape[0] * problem.cost.shape[1])
+
+
+def memory_size(problem: Arrays) -> int:
+    """How many numbers of memory a run needs."""
+    return int(scratch_at(problem)) + pair_scratch(problem.cost.shape[1])
+
+
+@kernel
+def activate(problem: Arrays, state: State, arm: int, fidelity: int) -> None:
+    """Declare the coming rewards of a stream active: remember its statistics before them."""
+    place = before_at(problem)
+    state.memory[place] = float(state.pulls[arm, fidelity])
+    state.memory[place + 1] = state.sums[arm, fidelity]
+    state.memory[place + 2] = state.squares[arm, fidelity]
+    state.clock[ACTIVE] = 1 + arm * problem.cost.shape[1] + fidelity
+
+
+@kernel
+def take_in(problem: Arrays, state: State) -> None:
+    """Enter the rewards of the last round into the active statistics, if they were active."""
+    stream = state.clock[ACTIVE] - 1
+    if stream >= 0:
+        arm, fidelity = stream // problem.cost.shape[1], stream % problem.cost.shape[1]
+        place, active = before_at(problem), active_at(problem) + 3 * stream
+        state.memory[active] += float(state.pulls[arm, fidelity]) - state.memory[place]
+        state.memory[active + 1] += state.sums[arm, fidelity] - state.memory[place + 1]
+        state.memory[active + 2] += state.squares[arm, fidelity] - state.memory[place + 2]
+        state.clock[ACTIVE] = 0
+
+
+@kernel
+def record(problem: Arrays, params: TopTwoParams, state: State, winner: int, loser: int) -> None:
+    """Note who beat an arm, with both arms' statistics, all and active, at this moment."""
+    fidelities = problem.cost.shape[1]
+    state.notes[loser] = winner + 1
+    state.memory[loser * PER_ARM + EVIDENCE] = params.threshold
+    place = records_at(problem) + 2 * _KEPT * loser * fidelities
+    for side in range(2):
+        arm = winner if side == 0 else loser
+        for m in range(fidelities):
+            active = active_at(problem) + 3 * (arm * fidelities + m)
+            state.memory[place] = float(state.pulls[arm, m])
+            state.memory[place + 1] = state.sums[arm, m]
+            state.memory[place + 2] = state.squares[arm, m]
+            for i in range(3):
+                state.memory[place + 3 + i] = state.memory[active + i]
+            place += _KEPT
+
+
+def beaten_records(problem: Arrays, state: State) -> list[dict[str, Any]]:
+    """Read, for every beaten arm, who beat it and what both arms' statistics were at that moment.
+
+    Returns
+    -------
+    list of dict
+        ``arm``, ``by`` (indices), ``evidence`` (proven log evidence at that moment), and ``winner`` and
+        ``loser``: for each the lists ``pulls, sums, squares`` and ``active_pulls, active_sums,
+        active_squares``, one number per fidelity in use, rewards in unit scale.
+    """
+    fidelities = problem.cost.shape[1]
+    names = ("pulls", "sums", "squares", "active_pulls", "active_sums", "active_squares")
+    first = int(records_at(problem))
+    found = []
+    for arm, note in enumerate(state.notes.tolist()):
+        if note > 0:
+            place = first + 2 * _KEPT * arm * fidelities
+            kept = state.memory[place : place + 2 * _KEPT * fidelities].reshape(2, fidelities, _KEPT)
+            winner, loser = ({name: side[:, i].tolist() for i, name in enumerate(names)} for side in kept)
+            proven = float(state.memory[arm * PER_ARM + EVIDENCE])
+            found.append({"arm": arm, "by": note - 1, "evidence": proven, "winner": winner, "loser": loser})
+    return found
+
+
+def from_record(problem: Arrays, entry: dict[str, Any]) -> State:
+    """Rebuild the state that a record tells of, as far as its two arms go."""
+    from mfbandit.core import new_state
+
+    state = new_state(problem, memory_size(problem), CLOCK)
+    fidelities = problem.cost.shape[1]
+    for arm, side in ((entry["by"], entry["winner"]), (entry["arm"], entry["loser"])):
+        state.pulls[arm] = np.asarray(side["pulls"], dtype=np.int64)
+        state.sums[arm], state.squares[arm] = side["sums"], side["squares"]
+        place = int(active_at(problem)) + 3 * arm * fidelities
+        kept = np.array([side["active_pulls"], side["active_sums"], side["active_squares"]])
+        state.memory[place : place + 3 * fidelities] = kept.T.ravel()
+    return state
+
+
+def evidence(
+    problem: Arrays, params: TopTwoParams, state: State, better: int, worse: int, *, fast: bool = True
+) -> float:
+    """Compute a proven lower bound of inf_v log W for "better beats worse", from the statistics so far.
+
+    Parameters
+    ----------
+    problem, params, state
+        As `plan` sees them; the state is not changed.
+    better, worse : int
+        The two arms.
+    fast : bool
+        Compile it; otherwise run it as plain Python, with the same result.
+
+    Returns
+    -------
+    float
+        Natural logarithm of the evidence; at most 750, and tight to about 0.02.
+    """
+    place = int(scratch_at(problem))
+    copy = state._replace(
+        memory=np.concatenate([state.memory[:place], np.zeros(memory_size(problem) - place)])
+    )
+    centres = [truth(problem, params.doubt, state, arm)[0] for arm in (better, worse)]
+    gap = abs(centres[0] - centres[1]) + params.epsilon
+    run = compiled(infimum) if fast else infimum
+    return float(
+        run(
+            problem,
+            params.evidence,
+            params.epsilon,
+            copy,
+            better,
+            worse,
+            0.5 * (centres[0] + params.epsilon + centres[1]),
+            0.1 * gap + 1e-3 * problem.sigma,
+            0.01,
+            int(active_at(problem)),
+            place,
+        )
+    )

@@ -1,0 +1,74 @@
+"""Results of studies in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mfbandit.cli.output import amount, print_table
+from mfbandit.engines.words import percent, shown
+
+if TYPE_CHECKING:
+    from mfbandit.study import Result
+
+__all__ = ["end_code", "print_result", "sentence"]
+
+#: Exit codes by status; 1 for all others.
+_CODES = {"certified": 0, "budget": 0, "running": 0, "cancelled": 130}
+
+
+def end_code(result: Result) -> int:
+    """The exit code for a result."""
+    return _CODES.get(result.status, 1)
+
+
+def sentence(result: Result) -> str:
+    """Say in one sentence what a study found."""
+    spent = f"{result.pulls:,} pulls that cost {amount(result.cost)}"
+    if result.best is None:
+        found = "there is no answer yet"
+    else:
+        found = f"the best so far is {shown(result.best)!r}, with confidence {percent(result.confidence)}"
+    if result.status == "certified":
+        near = f"is within {amount(result.epsilon)} of the best" if result.epsilon else "is the best"
+        sure = percent(1.0 - result.delta)
+        return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
+    if result.status == "budget":
+        return f"The budget is spent, on {spent}; {found}."
+    if result.status == "max_cost":
+        return f"All that may be spent is spent, on {spent}; {found}."
+    if result.status == "failed":
+        why = "; ".join([*result.reasons, *result.retired.values()]) or "an evaluation failed too often"
+        return f"The study failed after {spent}: {' '.join(why.split())}; {found}."
+    if result.status == "cancelled":
+        return f"Ended early, after {spent}; {found}. Run it again to go on."
+    return f"Running, after {spent}; {found}."
+
+
+def print_result(result: Result) -> None:
+    """Print a sentence, and a table with a row per arm."""
+    print(sentence(result))
+    if not result.pulls:
+        return
+    fidelities = list(result.arms[0].pulls)
+    headings = ("arm", "true mean", *(shown(name, 16) for name in fidelities), "cost")
+    rows = [
+        (
+            shown(arm.arm, 24) + (" *" if arm.arm == result.best else ""),
+            "retired" if arm.retired is not None else _interval(arm.low, arm.high),
+            *(f"{count:,}" for count in arm.pulls.values()),
+            amount(arm.cost),
+        )
+        for arm in result.arms
+    ]
+    print()
+    print_table(headings, rows, title="Bounds of the true means, and pulls by fidelity:")
+    if result.status != "failed":
+        for arm, why in result.retired.items():
+            print(f"{shown(arm)} was retired: {' '.join(why.split())}")
+
+
+def _interval(low: float, high: float) -> str:
+    if not math.isfinite(low + high):
+        return "not known"
+    return f"{low:.3f}..{high:.3f}"

@@ -1,0 +1,264 @@
+"""The pair certificate: a true supermartingale, and an infimum that no grid can undercut."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from mfbandit.confidence.levels import BOTH, NORMAL, TILT, stream_levels
+from mfbandit.confidence.pair import (
+    PROVEN,
+    REFUTED,
+    infimum,
+    log_evidence,
+    pair_scratch,
+    prove,
+)
+from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, new_state
+from mfbandit.core import arrays as arrays_of
+from mfbandit.kernel import compiled, kernel
+from mfbandit.problem import Gaussian, Problem
+
+KINDS = {
+    "bernoulli": (BERNOULLI, TILT),
+    "bounded": (BOUNDED, BOTH),
+    "gaussian": (GAUSSIAN, NORMAL),
+}
+
+
+def problem(kind, bias, cost, sigma=0.5):
+    reward = {BERNOULLI: "bernoulli", BOUNDED: "bounded", GAUSSIAN: Gaussian(sigma)}[kind]
+    return arrays_of(Problem.from_arrays(np.array(cost), np.array(bias), reward=reward))
+
+
+def empty(arrays):
+    arms, fidelities = arrays.cost.shape
+    active = 0
+    scratch = 3 * arms * fidelities
+    state = new_state(arrays, scratch + pair_scratch(fidelities))
+    return state, active, scratch
+
+
+def random_case(rng, name):
+    """A random pair: unequal biases and costs per arm, pulls from none to a million, any gap."""
+    kind, evidence = KINDS[name]
+    fidelities = int(rng.integers(1, 5))
+    cost = np.sort(10.0 ** rng.uniform(-2, 1, (2, fidelities)), axis=1)
+    bias = np.sort(rng.uniform(0, 0.4, (2, fidelities)), axis=1)[:, ::-1].copy()
+    bias[:, -1] = 0.0
+    arrays = problem(kind, bias, cost, sigma=float(10.0 ** rng.uniform(-2, 1)) if kind == GAUSSIAN else 0.5)
+    state, active, scratch = empty(arrays)
+    truth = rng.uniform(0, 1, 2)
+    most = 10.0 ** rng.uniform(0.5, 6)
+    for k in range(2):
+        for m in range(fidelities):
+            n = int(most ** rng.uniform(0, 1)) if rng.random() < 0.85 else 0
+            mean = min(max(truth[k] + rng.uniform(-1, 1) * bias[k, m], 0.0), 1.0)
+            if kind == GAUSSIAN:
+                total = n * truth[k] + arrays.sigma * math.sqrt(n) * rng.normal()
+                squared = n * arrays.sigma**2 + total**2 / max(n, 1)
+            elif kind == BERNOULLI:
+                total = float(rng.binomial(n, mean))
+                squared = total
+            else:
+                total = n * mean
+                squared = total * (mean + (1 - mean) * rng.uniform() ** 3)
+            share = rng.choice([0.0, 1.0, rng.uniform()])
+            count = int(share * n)
+            part = count / n if n else 0.0
+            state.pulls[k, m], state.sums[k, m], state.squares[k, m] = n, total, squared
+            place = active + 3 * (k * fidelities + m)
+            if kind == BERNOULLI:
+                heads = float(min(count, round(part * total)))
+                state.memory[place : place + 3] = count, heads, heads
+            else:
+                state.memory[place : place + 3] = count, part * total, part * squared
+    epsilon = float(rng.choice([0.0, 0.0, 0.05]))
+    return arrays, evidence, epsilon, state, active, scratch, truth
+
+
+@kernel
+def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, active, at):
+    """The lowest log W on a grid of v, refined where it is lowest."""
+    best, where = math.inf, low
+    step = (high - low) / (points - 1)
+    for _turn in range(4):
+        for i in range(points):
+            v = min(max(low + i * step, 0.0 if arrays.kind != 2 else -1e300), 1.0 if arrays.kind != 2 else 1e300)
+            if arrays.kind != 2 and v < epsilon:
+                continue
+            value = log_evidence(arrays, evidence, epsilon, state, 0, 1, v, v, cap, active, at)
+            if value < best:
+                best, where = value, v
+        low, high = where - 2.0 * step, where + 2.0 * step
+        step = (high - low) / (points - 1)
+    return best
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name):
+    rng = np.random.default_rng(7)
+    grid, proven = compiled(lowest_on_grid, store=False), compiled(infimum, store=False)
+    gaps = []
+    for _ in range(1500):
+        arrays, evidence, epsilon, state, active, at, truth = random_case(rng, name)
+        low, high = (epsilon, 1.0)
+        if arrays.kind == GAUSSIAN:
+            low, high = truth.min() - 3 * arrays.sigma - 0.5, truth.max() + 3 * arrays.sigma + 0.5
+        guess, step = float(truth.mean()), 0.1 * float(abs(truth[0] - truth[1])) + 1e-3
+        bound = proven(arrays, evidence, epsilon, state, 0, 1, guess, step, 0.01, active, at)
+        cap = max(0.0, bound) + 25.0
+        lowest = grid(arrays, evidence, epsilon, state, low, high, 301, cap, active, at)
+        assert bound <= lowest
+        if math.isfinite(bound) and lowest < 600.0:
+            gaps.append(lowest - bound)
+    assert len(gaps) > 200
+    print(np.quantile(gaps,[0,.5,.9,.95,.99,1]))
+    assert np.quantile(gaps, 0.99) < 0.05
+
+
+def test_prove_and_refute_agree_with_the_infimum():
+    rng = np.random.default_rng(3)
+    decide, proven = compiled(prove, store=False), compiled(infimum, store=False)
+    for _ in range(300):
+        arrays, evidence, epsilon, state, active, at, truth = random_case(rng, "bounded")
+        guess = float(truth.mean())
+        bound = proven(arrays, evidence, epsilon, state, 0, 1, guess, 0.05, 0.01, active, at)
+        if math.isfinite(bound) and bound < 600.0:
+            above = decide(arrays, evidence, epsilon, state, 0, 1, bound + 0.2, guess, 0.05, active, at)
+            below = decide(arrays, evidence, epsilon, state, 0, 1, bound - 0.2, guess, 0.05, active, at)
+            assert above != PROVEN
+            assert below != REFUTED
+
+
+def test_cells_bound_every_point_inside_them():
+    rng = np.random.default_rng(11)
+    value = compiled(log_evidence, store=False)
+    for name in KINDS:
+        for _ in range(300):
+            arrays, evidence, epsilon, state, active, at, _ = random_case(rng, name)
+            low = rng.uniform(epsilon, 1)
+            high = rng.uniform(low, 1)
+            bound = value(arrays, evidence, epsilon, state, 0, 1, low, high, 60.0, active, at)
+            for v in [low, high, *rng.uniform(low, high, 10)]:
+                assert bound <= value(arrays, evidence, epsilon, state, 0, 1, v, v, 60.0, active, at) + 1e-9
+
+
+def test_plain_python_and_compiled_code_give_the_same_bits():
+    rng = np.random.default_rng(5)
+    for name in KINDS:
+        for _ in range(5):
+            arrays, evidence, epsilon, state, active, at, truth = random_case(rng, name)
+            args = (arrays, evidence, epsilon, state, 0, 1, float(truth.mean()), 0.02, 0.01, active, at)
+            assert infimum(*args) == compiled(infimum, store=False)(*args)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_nan_at_the_edges(name):
+    kind, evidence = KINDS[name]
+    arrays = problem(kind, [[0.1, 0.0], [0.2, 0.0]], [[1e-3, 1.0], [1.0, 1e3]])
+    for n in (0, 1, 10**9):
+        for means in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.5, 0.499999)]:
+            state, active, at = empty(arrays)
+            for k in range(2):
+                for m in range(2):
+                    total = n * means[k]
+                    state.pulls[k, m], state.sums[k, m], state.squares[k, m] = n, total, total
+                    place = active + 3 * (2 * k + m)
+                    state.memory[place : place + 3] = n, total, total
+            for v in (0.0, 1e-300, 1e-12, 0.5, 0.9, 1.0 - 1e-12, 1.0):
+                for cap in (5.0, 775.0):
+                    value = log_evidence(arrays, evidence, 0.0, state, 0, 1, v, v, cap, active, at)
+                    assert not math.isnan(value)
+            bound = infimum(arrays, evidence, 0.0, state, 0, 1, 0.5, 0.05, 0.01, active, at)
+            assert not math.isnan(bound)
+            if n == 10**9 and means[0] > means[1]:
+                assert bound > math.log(1e300) if means[0] == 1.0 else bound < 0.0
+
+
+@kernel
+def crossings(arrays, evidence, state, rewards, v, level, active, at):
+    """Whether log W(v) crosses the level under a sampling rule that chases what looks best."""
+    fidelities = arrays.cost.shape[1]
+    for t in range(rewards.shape[0]):
+        stream = t if t < 2 * fidelities else 0
+        if t >= 2 * fidelities:
+            best = -math.inf
+            for s in range(2 * fidelities):
+                k, m = s // fidelities, s % fidelities
+                sign = 1.0 if k == 0 else -1.0
+                lead = sign * (state.sums[k, m] / state.pulls[k, m] - v) - arrays.bias[k, m]
+                score = lead * math.sqrt(state.pulls[k, m]) - (0.5 if (t + s) % 3 else 0.0)
+                if score > best:
+                    best, stream = score, s
+        k, m = stream // fidelities, stream % fidelities
+        x = rewards[t, stream]
+        state.pulls[k, m] += 1
+        state.sums[k, m] += x
+        state.squares[k, m] += x * x
+        if (t * 7 + stream) % 5 < 3:  # active by a rule that looks at the past only
+            place = active + 3 * stream
+            state.memory[place] += 1.0
+            state.memory[place + 1] += x
+            state.memory[place + 2] += x * x
+        if t % 8 == 0 and log_evidence(arrays, evidence, 0.0, state, 0, 1, v, v, 40.0, active, at) >= level:
+            return True
+    return False
+
+
+def rewards_of(rng, law, mean, shape):
+    if law == "gaussian":
+        return rng.normal(mean, 0.5, shape)
+    if law == "beta":
+        return rng.beta(5 * mean, 5 * (1 - mean), shape)
+    if law == "two-point":
+        return np.where(rng.random(shape) < 0.5, mean - 0.02, mean + 0.02)
+    if law == "constant":
+        return np.full(shape, mean)
+    return (rng.random(shape) < mean).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("law", "name", "v"),
+    [
+        ("bernoulli", "bernoulli", 0.5),
+        ("bernoulli", "bernoulli", 0.06),
+        ("bernoulli", "bounded", 0.5),
+        ("beta", "bounded", 0.5),
+        ("two-point", "bounded", 0.3),
+        ("constant", "bounded", 0.4),
+        ("gaussian", "gaussian", 0.2),
+    ],
+)
+def test_evidence_rarely_crosses_when_the_hypothesis_holds(law, name, v):
+    kind, evidence = KINDS[name]
+    bias = np.array([[0.05, 0.0], [0.03, 0.0]])
+    arrays = problem(kind, bias, [[0.2, 1.0], [0.1, 1.0]])
+    run, rng, alpha, paths = compiled(crossings, store=False), np.random.default_rng(2), 0.2, 400
+    crossed = 0
+    for _ in range(paths):
+        state, active, at = empty(arrays)
+        # The worst case that the hypothesis allows: means at the very ends of what the biases permit.
+        means = [v + 0.05, v, v - 0.03, v]
+        rewards = np.stack([rewards_of(rng, law, mean, 800) for mean in means], axis=1)
+        crossed += run(arrays, evidence, state, rewards, v, math.log(1 / alpha), active, at)
+    assert binomtest(crossed, paths, alpha, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("name", "q"), [("bernoulli", 0.3), ("bounded", 0.3), ("gaussian", 0.0)])
+def test_each_level_has_mean_at_most_one(name, q):
+    """After one pull from the law on the edge of the hypothesis, by exact sums or quadrature."""
+    _, evidence = KINDS[name]
+    out = np.zeros(23)
+    total = np.zeros(23)
+    if name == "gaussian":
+        points, weights = np.polynomial.hermite_e.hermegauss(80)
+        points, weights = 0.5 * points + q, weights / weights.sum()
+    else:
+        points, weights = np.array([0.0, 1.0]), np.array([1 - q, q])
+    for x, weight in zip(points, weights, strict=True):
+        stream_levels(evidence, 1.0, x, x * x, q, q, 0, 0.5, 60.0, 0.0, out, 0)
+        total += weight * out
+    assert (total[:22] <= 1 + 1e-9).all()
+    assert total[22] <= 1 + 1e-9
