@@ -1,6 +1,6 @@
 """What a study adds to an evaluation, beside Optuna in the same run.
 
-    python benchmarks/study.py [--pulls 100000] [--durable-pulls 2000] [--reopen 1000000] [--folder .]
+    python benchmarks/study.py [--pulls 100000] [--reopen 1000000] [--folder .]
 
 Evaluations take no time here, so all that is measured is asking and telling. A durable tell waits once for
 the disk; what that alone takes is printed too, and in a folder in memory (--folder /dev/shm) it takes none,
@@ -23,10 +23,10 @@ from mfbandit.storage import MemoryStorage, open_storage
 from mfbandit.storage.records import ROUND
 from mfbandit.study import Study, create_study, load_study
 
-WINDOW = 500
+Step = Callable[[], None]
 
 
-def step_of(study: Study) -> Callable[[], None]:
+def step_of(study: Study) -> Step:
     # All arms alike, so that the study does not end.
     def step() -> None:
         pull = study.ask()[0]
@@ -35,19 +35,36 @@ def step_of(study: Study) -> Callable[[], None]:
     return step
 
 
-def seconds_per_step(step: Callable[[], None], steps: int) -> float:
-    """The median over windows, which other programs on the machine disturb least."""
-    window = max(1, min(WINDOW, steps // 5))
-    found = []
-    for _ in range(max(1, steps // window)):
-        started = time.perf_counter()
-        for _ in range(window):
-            step()
-        found.append((time.perf_counter() - started) / window)
-    return statistics.median(found)
+def in_turn(rivals: dict[str, tuple[Step, int]], turns: int) -> dict[str, list[tuple[float, float]]]:
+    """Seconds per step, by the wall and of the processor, of all rivals in turn.
+
+    Other programs disturb a machine for a while at a time: rivals that take short turns share that.
+    """
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in rivals}
+    for _ in range(turns):
+        for name, (step, steps) in rivals.items():
+            wall, busy = time.perf_counter(), time.process_time()
+            for _ in range(steps):
+                step()
+            ended = time.perf_counter() - wall, time.process_time() - busy
+            found[name].append((ended[0] / steps, ended[1] / steps))
+    return found
 
 
-def optuna_step(storage: str | None) -> Callable[[], None] | None:
+def show(found: dict[str, list[tuple[float, float]]], beside: str) -> None:
+    """Medians over turns, and the median of the ratios within a turn to the one that is named."""
+    print(f"{'':<36}{'wall us':>10}{'cpu us':>10}   {beside} over this: wall, cpu", flush=True)
+    for name, turns in found.items():
+        wall, busy = (statistics.median(turn[part] for turn in turns) * 1e6 for part in (0, 1))
+        line = f"{name:<36}{wall:>10.1f}{busy:>10.1f}"
+        if beside in found and name != beside:
+            pairs = list(zip(found[beside], turns, strict=True))
+            ratios = [statistics.median(other[p] / own[p] for other, own in pairs) for p in (0, 1)]
+            line += f"   {ratios[0]:>8.1f} {ratios[1]:>8.1f}"
+        print(line, flush=True)
+
+
+def optuna_step(storage: str | None) -> Step | None:
     try:
         import optuna
     except ImportError:
@@ -65,46 +82,50 @@ def optuna_step(storage: str | None) -> Callable[[], None] | None:
     return step
 
 
-def report(what: str, ours: float, theirs: float | None) -> None:
-    line = f"{what:<36} {ours * 1e6:9.1f} us"
-    if theirs is not None:
-        line += f"   Optuna {theirs * 1e6:9.1f} us   {theirs / ours:7.1f} times ours"
-    print(line, flush=True)
-
-
 def in_memory(instance: mf.Instance, pulls: int) -> None:
-    study = create_study(instance.problem, policy="lucb-c")
-    step = step_of(study)
-    for _ in range(1000 - WINDOW):
+    late = create_study(instance.problem, policy="lucb-c")
+    step = step_of(late)
+    for _ in range(pulls):
         step()
-    early = seconds_per_step(step, 2 * WINDOW)
-    while study.view().pulls < pulls - 4 * WINDOW:
-        for _ in range(1000):
-            step()
-    late = seconds_per_step(step, 4 * WINDOW)
-    theirs = optuna_step(None)
-    report("memory, around pull 1,000", early, None)
-    report(f"memory, around pull {pulls:,}", late, theirs and seconds_per_step(theirs, 1000))
-    print(f"{'':<36} {late / early:9.2f} times the early ones")
+    early = create_study(instance.problem, policy="lucb-c")
+    for _ in range(900):
+        step_of(early)()
+    rivals = {
+        f"memory, from pull {pulls:,} on": (step, 200),
+        "memory, from pull 900 on": (step_of(early), 200),
+    }
+    other = optuna_step(None)
+    if other is not None:
+        rivals["Optuna"] = other, 50
+    found = in_turn(rivals, 25)
+    show(found, "Optuna")
+    first, second = list(found.values())[:2]
+    growth = statistics.median(a[1] / b[1] for a, b in zip(first, second, strict=True))
+    print(f"late over early (cpu): {growth:.2f}")
 
 
-def disk_wait(folder: Path) -> float:
-    """What one commit of one row takes that waits for the disk."""
+def raw_commit(folder: Path) -> Step:
+    """One commit of one row by hand that waits for the disk: no durable tell can be faster."""
     connection = sqlite3.connect(folder / "raw.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("CREATE TABLE numbers (number INTEGER)")
-    return seconds_per_step(lambda: connection.execute("INSERT INTO numbers VALUES (1)"), 400)
+
+    def step() -> None:
+        connection.execute("INSERT INTO numbers VALUES (1)")
+
+    return step
 
 
-def durable(instance: mf.Instance, pulls: int, folder: Path) -> None:
-    report("one SQLite commit on this disk", disk_wait(folder), None)
-    theirs = optuna_step(f"sqlite:///{folder / 'optuna.db'}")
-    rival = theirs and seconds_per_step(theirs, 40)
-    for safe in (True, False):
+def durable(instance: mf.Instance, folder: Path) -> None:
+    rivals: dict[str, tuple[Step, int]] = {"one bare SQLite commit": (raw_commit(folder), 40)}
+    for safe, name in ((True, "SQLite, safe against power loss"), (False, "SQLite, durable=False")):
         study = create_study(instance.problem, policy="lucb-c", storage=folder / f"{safe}.db", durable=safe)
-        ours = seconds_per_step(step_of(study), pulls)
-        report(f"SQLite, {'safe against power loss' if safe else 'durable=False'}", ours, rival)
+        rivals[name] = step_of(study), 40
+    other = optuna_step(f"sqlite:///{folder / 'optuna.db'}")
+    if other is not None:
+        rivals["Optuna"] = other, 4
+    show(in_turn(rivals, 25), "Optuna")
 
 
 def reopen(instance: mf.Instance, pulls: int, folder: Path) -> None:
@@ -125,21 +146,19 @@ def reopen(instance: mf.Instance, pulls: int, folder: Path) -> None:
     rounds = sum(record.kind == ROUND for record in records)
     size = path.stat().st_size / 2**20
     print(f"reopening {pulls:,} pulls in {rounds:,} rounds ({size:.0f} MiB): {seconds:.2f} s, same: {same}")
-    late = seconds_per_step(step_of(again), 2000)
-    report(f"SQLite, around pull {pulls:,}", late, None)
+    show(in_turn({f"SQLite, from pull {pulls:,} on": (step_of(again), 40)}, 10), "")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pulls", type=int, default=100_000)
-    parser.add_argument("--durable-pulls", type=int, default=2000)
     parser.add_argument("--reopen", type=int, default=1_000_000)
     parser.add_argument("--folder", default=".")
     options = parser.parse_args()
     instance = mf.load_instance("figure-1a")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         in_memory(instance, options.pulls)
-        durable(instance, options.durable_pulls, Path(folder))
+        durable(instance, Path(folder))
         if options.reopen:
             reopen(instance, options.reopen, Path(folder))
 

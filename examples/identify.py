@@ -25,5 +25,7 @@ def evaluate(pull):
 
 
 if __name__ == "__main__":
-    result = identify(problem, evaluate, delta=0.05, storage="sqlite:///prompts.db", workers=4)
+    result = identify(
+        problem, evaluate, delta=0.05, policy="mf-toptwo", storage="sqlite:///prompts.db", workers=4
+    )
     print(f"{result.best} ({result.status}, confidence {result.confidence:.3f}), for {result.cost:.2f}")

@@ -1,15 +1,35 @@
 """mfbandit: find the best of K alternatives at the least cost, from cheap and dear measurements.
 
 >>> import mfbandit as mf
->>> instance = mf.load_instance("figure-1a")
->>> runs = mf.simulate(instance, "lucb-a:top=0.95,second=0.75", trials=2, seed=0)
->>> runs.best.tolist()
-[0, 0]
+>>> problem = mf.Problem(["a", "b"], [("quick look", 1.0, 0.1), ("full test", 20.0)], reward="bernoulli")
+>>> chance = {"a": 0.9, "b": 0.2}
+>>> def evaluate(pull):
+...     return float(pull.seed % 1000 < 1000 * chance[pull.arm])
+>>> mf.identify(problem, evaluate, delta=0.05, progress=False).best
+'a'
 """
 
 from mfbandit import errors, theory
-from mfbandit.algorithms import LUCB, MFUCB, Elimination, Policy, policy
+from mfbandit.algorithms import (
+    IISE,
+    LUCB,
+    MFUCB,
+    Elimination,
+    Hyperband,
+    MFCommit,
+    MFGrad,
+    MFTopTwo,
+    Policy,
+    SuccessiveHalving,
+    policy,
+)
+from mfbandit.calibrate import calibrate
+from mfbandit.calibration import Calibration
+from mfbandit.certificate import verify
+from mfbandit.datasets import load_dataset
+from mfbandit.engines import allocate, identify
 from mfbandit.errors import MfbanditError
+from mfbandit.forecast import forecast
 from mfbandit.instances import (
     BernoulliLaw,
     BetaLaw,
@@ -22,30 +42,53 @@ from mfbandit.instances import (
 from mfbandit.problem import Bernoulli, Bounded, Fidelity, Gaussian, Problem
 from mfbandit.runs import Runs
 from mfbandit.simulate import simulate
+from mfbandit.study import Pull, Result, Study, create_study, import_study, load_study
+from mfbandit.tables import evaluator, read_table
 from mfbandit.version import __version__
 
 __all__ = [
+    "IISE",
     "LUCB",
     "MFUCB",
     "Bernoulli",
     "BernoulliLaw",
     "BetaLaw",
     "Bounded",
+    "Calibration",
     "Elimination",
     "Fidelity",
     "Gaussian",
     "GaussianLaw",
+    "Hyperband",
     "Instance",
+    "MFCommit",
+    "MFGrad",
+    "MFTopTwo",
     "MfbanditError",
     "Policy",
     "Problem",
+    "Pull",
+    "Result",
     "Runs",
+    "Study",
+    "SuccessiveHalving",
     "TableLaw",
     "__version__",
+    "allocate",
     "builtin_instances",
+    "calibrate",
+    "create_study",
     "errors",
+    "evaluator",
+    "forecast",
+    "identify",
+    "import_study",
+    "load_dataset",
     "load_instance",
+    "load_study",
     "policy",
+    "read_table",
     "simulate",
     "theory",
+    "verify",
 ]

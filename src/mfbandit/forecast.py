@@ -16,7 +16,6 @@ from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
 from mfbandit.runs import Runs
 from mfbandit.simulate import simulate
-from mfbandit.study.open import DEFAULT_POLICY
 from mfbandit.theory import limit
 from mfbandit.validation import as_list
 
@@ -96,15 +95,17 @@ class Forecast:
         """What to do, in words."""
         problem = self.instance.problem
         truth = problem.fidelities[problem.truest].name
-        least = "" if math.isnan(self.limit) else f" Nothing can cost less than {_amount(self.limit)} on average."
+        least = (
+            "" if math.isnan(self.limit) else f" Nothing can cost less than {_amount(self.limit)} on average."
+        )
         if problem.n_fidelities == 1:
             return f"With {self.best.policy} expect a cost of {_amount(self.best.mean_cost)}.{least}"
         alone = _amount(self.truest_only.mean_cost)
         if not self.helps:
             everything = max(self.rows, key=lambda row: (row.policy == self.best.policy, len(row.fidelities)))
             return (
-                f"The cheap fidelities do not help: use {truth!r} alone. With {self.best.policy} expect a cost "
-                f"of {alone}; with all fidelities it would be {_amount(everything.mean_cost)}.{least}"
+                f"The cheap fidelities do not help: use {truth!r} alone. With {self.best.policy} expect a "
+                f"cost of {alone}; with all fidelities it would be {_amount(everything.mean_cost)}.{least}"
             )
         kept = " and ".join(map(repr, self.keep))
         idle = [one.name for one in problem.fidelities if one.name not in self.keep]
@@ -133,13 +134,12 @@ class Forecast:
             "advice": self.advice,
             "rows": rows,
         }
-        return _without_nan(plain)
+        return dict(_without_nan(plain))
 
     def curve(self, deltas: Sequence[float] = _CURVE) -> list[tuple[str, list[tuple[float, float]]]]:
         """Costs against delta by simulation, and the limit: named lists of (delta, cost)."""
-        told = {self.best: "", self.truest_only: ""}
         lines = []
-        for row in told:
+        for row in dict.fromkeys((self.best, self.truest_only)):
             points = [(delta, float(self._again(row, delta).cost.mean())) for delta in deltas]
             lines.append((f"{_policy_name(row.policy)}, {_short(row.fidelities)}", points))
         if not math.isnan(self.limit):
@@ -165,7 +165,7 @@ def forecast(
     *,
     delta: float = 0.05,
     epsilon: float = 0.0,
-    policies: Sequence[Policy | str] = (DEFAULT_POLICY, "lucb-c"),
+    policies: Sequence[Policy | str] = ("mf-toptwo", "lucb-c"),
     trials: int = 100,
     seed: int = 0,
     max_cost: float | None = None,
@@ -194,14 +194,15 @@ def forecast(
 
     Examples
     --------
-    >>> found = forecast("poiani-5x2", policies=["lucb-c:bound=kl"], trials=20)
+    >>> found = forecast("poiani-5x2", policies=["mf-toptwo"], trials=20)
     >>> found.helps, found.keep
     (True, ('fidelity 0', 'fidelity 1'))
     """
     guessed = load_instance(instance) if isinstance(instance, str) else instance
     if not isinstance(guessed, Instance):
         raise InvalidInput(f"instance must be an Instance, a name or a file, got {instance!r}")
-    chosen = [read_policy(one) for one in as_list(policies, "policies must be a list", InvalidInput)]
+    given = [read_policy(one) for one in as_list(policies, "policies must be a list", InvalidInput)]
+    chosen = list({one.label: one for one in given}.values())
     _check(guessed, chosen, epsilon)
     most = _PATIENCE * _scale(guessed, delta) if max_cost is None else max_cost
     rows = []
@@ -231,8 +232,8 @@ def _check(instance: Instance, policies: Sequence[Policy], epsilon: float) -> No
         if gap <= 0.0 and not epsilon > 0.0:
             names = instance.problem.arms
             raise InvalidInput(
-                f"arms {names[first]!r} and {names[second]!r} are tied at the top, so no study with epsilon 0 "
-                "would end: pass an epsilon > 0"
+                f"arms {names[first]!r} and {names[second]!r} are tied at the top, so no study with "
+                "epsilon 0 would end: pass an epsilon > 0"
             )
 
 
@@ -301,7 +302,9 @@ def _row(runs: Runs, label: str, names: tuple[str, ...], least: float) -> Foreca
 def _choice(ordered: Sequence[ForecastRow]) -> ForecastRow:
     """The cheapest row, or one with fewer fidelities that costs hardly more."""
     first = ordered[0]
-    slack = max(_WORTHWHILE * first.mean_cost, 0.0 if math.isnan(first.standard_error) else first.standard_error)
+    slack = max(
+        _WORTHWHILE * first.mean_cost, 0.0 if math.isnan(first.standard_error) else first.standard_error
+    )
     good = [
         row
         for row in ordered

@@ -63,7 +63,7 @@ def prepare(
     problem = instance.problem
     chosen.check(problem, goal)
     used = arrays(problem, chosen.columns(problem))
-    algorithm = chosen.algorithm(used, goal, lambda x: float(problem.reward.to_unit(x)))
+    algorithm = chosen.ready(problem, used, goal)
     spends = chosen.objective == "regret"
     limits = Limits(
         cost=min(goal.budget, _limit("max_cost", max_cost)),

@@ -131,13 +131,13 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.tree import DecisionTreeClassifier
     >>> from mfbandit.sklearn import MultiFidelitySearchCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> grid = {"n_neighbors": [5, 100]}
-    >>> search = MultiFidelitySearchCV(KNeighborsClassifier(), grid, biases=0.3, random_state=0)
+    >>> grid = {"max_depth": [1, 3]}
+    >>> search = MultiFidelitySearchCV(DecisionTreeClassifier(), grid, biases=0.3, random_state=0)
     >>> search.fit(X, y).best_params_
-    {'n_neighbors': 5}
+    {'max_depth': 3}
     >>> search.best_confidence_ >= 0.95
     True
     """
@@ -283,7 +283,9 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     def n_features_in_(self) -> int:
         """How many features there were in `fit`."""
         if not hasattr(self, "best_estimator_"):
-            raise AttributeError(f"{type(self).__name__} has no n_features_in_ before it is fitted and refitted")
+            raise AttributeError(
+                f"{type(self).__name__} has no n_features_in_ before it is fitted and refitted"
+            )
         return int(self.best_estimator_.n_features_in_)
 
     def _best(self, name: str) -> Any:

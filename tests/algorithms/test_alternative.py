@@ -91,7 +91,7 @@ def expected_f(problem, means, weights, i, j, epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_pairs_and_contest_match_brute_force(gaussian, epsilon):
     rng = np.random.default_rng(5)
-    for _ in range(40):
+    for _ in range(12):
         problem, means, weights, memory, size, truths = random_case(rng, gaussian)
         arms = len(means)
         project(problem, memory, size, truths)

@@ -85,7 +85,9 @@ def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, act
     step = (high - low) / (points - 1)
     for _turn in range(4):
         for i in range(points):
-            v = min(max(low + i * step, 0.0 if arrays.kind != 2 else -1e300), 1.0 if arrays.kind != 2 else 1e300)
+            v = min(
+                max(low + i * step, 0.0 if arrays.kind != 2 else -1e300), 1.0 if arrays.kind != 2 else 1e300
+            )
             if arrays.kind != 2 and v < epsilon:
                 continue
             value = log_evidence(arrays, evidence, epsilon, state, 0, 1, v, v, cap, active, at)
@@ -101,7 +103,7 @@ def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name):
     rng = np.random.default_rng(7)
     grid, proven = compiled(lowest_on_grid, store=False), compiled(infimum, store=False)
     gaps = []
-    for _ in range(1500):
+    for _ in range(800):
         arrays, evidence, epsilon, state, active, at, truth = random_case(rng, name)
         low, high = (epsilon, 1.0)
         if arrays.kind == GAUSSIAN:
@@ -109,12 +111,11 @@ def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name):
         guess, step = float(truth.mean()), 0.1 * float(abs(truth[0] - truth[1])) + 1e-3
         bound = proven(arrays, evidence, epsilon, state, 0, 1, guess, step, 0.01, active, at)
         cap = max(0.0, bound) + 25.0
-        lowest = grid(arrays, evidence, epsilon, state, low, high, 301, cap, active, at)
+        lowest = grid(arrays, evidence, epsilon, state, low, high, 201, cap, active, at)
         assert bound <= lowest
         if math.isfinite(bound) and lowest < 600.0:
             gaps.append(lowest - bound)
-    assert len(gaps) > 200
-    print(np.quantile(gaps,[0,.5,.9,.95,.99,1]))
+    assert len(gaps) > 80
     assert np.quantile(gaps, 0.99) < 0.05
 
 
@@ -258,7 +259,7 @@ def test_each_level_has_mean_at_most_one(name, q):
     else:
         points, weights = np.array([0.0, 1.0]), np.array([1 - q, q])
     for x, weight in zip(points, weights, strict=True):
-        stream_levels(evidence, 1.0, x, x * x, q, q, 0, 0.5, 60.0, 0.0, out, 0)
+        stream_levels(evidence, 1.0, x, x * x, q, q, q, q, 0, 0.5, 60.0, 0.0, out, 0)
         total += weight * out
     assert (total[:22] <= 1 + 1e-9).all()
     assert total[22] <= 1 + 1e-9

@@ -228,4 +228,5 @@ class IISE(Policy):
             ),
             rows=arms,
             notes=OWN + 1,
+            sums_only=True,
         )

@@ -256,4 +256,5 @@ class MFCommit(Policy):
             params=MfCommitParams(goal.budget, unit(0.0), float(self.caution)),
             rows=arms,
             memory=2 * arms,
+            sums_only=problem.kind != BOUNDED,
         )

@@ -279,6 +279,11 @@ class MFGrad(Policy):
         """The registered name."""
         return "mf-grad"
 
+    @property
+    def proven(self) -> bool:
+        """Whether the threshold has a proof."""
+        return self.threshold != "practical"
+
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
         arms, fidelities = problem.cost.shape
@@ -299,4 +304,5 @@ class MFGrad(Policy):
             rows=arms * fidelities,
             memory=memory + (arms + 3 * arms * fidelities + pair_scratch(fidelities) if ours else 0),
             notes=OWN + 1,
+            sums_only=not ours,
         )

@@ -1,7 +1,7 @@
 """`mf-toptwo`, the default policy: near the limit, with no prior knowledge, and it always stops.
 
 **Stop.** An arm is beaten once another arm's evidence against it, at its least favourable v, reaches
-log((K - 1) / delta); the answer is the arm that is left. `mfbandit.confidence.pair` has the evidence and
+log((K - 1) / delta); the answer is the arm that is left. `mfbandit.confidence.evidence` has it and
 the proof that the best arm is ever beaten with probability at most delta. With epsilon > 0 nothing is
 eliminated ("beaten within epsilon" is not transitive): the answer must itself beat every other arm.
 
@@ -70,9 +70,9 @@ __all__ = ["MFTopTwo", "beaten_records", "evidence", "plan", "recommend"]
 
 #: What the sampling rule was tuned to on the built-in instances; none of it bears on correctness.
 TUNING = {
-    "hope": 1.4,
+    "hope": 1.5,
     "trust": 0.2,
-    "doubt": 0.7,
+    "doubt": 0.8,
     "forced": 0.1,
     "spread": 2.0,
     "check": 0.8,

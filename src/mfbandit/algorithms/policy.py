@@ -78,6 +78,11 @@ class Policy:
         raise PolicyError(f"{type(self).__name__} has no registered name")
 
     @property
+    def proven(self) -> bool:
+        """Whether stopping by itself means that the answer is right with probability 1 - delta."""
+        return self.guarantee
+
+    @property
     def preset(self) -> frozenset[str]:
         """Fields that the name itself says."""
         return frozenset()
@@ -100,6 +105,14 @@ class Policy:
                 f"but the problem has {problem.n_fidelities} (columns count from 0)"
             )
         return columns
+
+    def ready(self, problem: Problem, seen: Arrays, goal: Goal) -> Algorithm:
+        """Make the algorithm for a problem whose arrays (all arms or some) are `seen`.
+
+        The goal is in units of the reward, as users give it; algorithms work in unit scale.
+        """
+        scaled = dataclasses.replace(goal, epsilon=goal.epsilon / problem.reward.span)
+        return self.algorithm(seen, scaled, lambda x: float(problem.reward.to_unit(x)))
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem; `unit` scales a reward to [0, 1]."""

@@ -1,6 +1,6 @@
 """The sampling rule of `mf-toptwo`: what the arms look like, and where the next pull tells most.
 
-None of this bears on correctness, which rests on `mfbandit.confidence.pair` alone; it decides what an
+None of this bears on correctness, which rests on `mfbandit.confidence.evidence` alone; it decides what an
 answer costs. Every estimate is a plain function of the statistics so far.
 """
 

@@ -15,7 +15,7 @@ scratch              the rest   of the certificate
 
 A reward is *active* if, before its pull, the sampling rule held this fidelity for the best one of the arm
 without any optimism. Active rewards form an evidence process of their own (Z in
-`mfbandit.confidence.pair`) that needs no prior over fidelities.
+`mfbandit.confidence.evidence`) that needs no prior over fidelities.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from mfbandit.algorithms.toptwo import EVIDENCE, PER_ARM, TopTwoParams, truth
-from mfbandit.confidence.pair import infimum, pair_scratch
+from mfbandit.confidence.pair import PROVEN, infimum, pair_scratch, prove
 from mfbandit.core import OWN, Arrays, State
 from mfbandit.kernel import compiled, kernel
 
-__all__ = ["CLOCK", "activate", "beaten_records", "evidence", "memory_size", "record", "take_in"]
+__all__ = ["CLOCK", "activate", "beaten_records", "evidence", "memory_size", "proves", "record", "take_in"]
 
 #: Places of the clock: leader + 1, arm pulled last + 1, its stream + 1 if its rewards are active.
 LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
@@ -149,6 +149,34 @@ def from_record(problem: Arrays, entry: dict[str, Any]) -> State:
     return state
 
 
+def _search_from(problem: Arrays, params: TopTwoParams, state: State, better: int, worse: int) -> tuple[float, float]:
+    """Where to begin the search for the least evidence, and the length of its first step."""
+    first, second = (truth(problem, params.doubt, state, arm)[0] for arm in (better, worse))
+    gap = abs(first - second) + params.epsilon
+    return 0.5 * (first + params.epsilon + second), 0.1 * gap + 1e-3 * problem.sigma
+
+
+def proves(problem: Arrays, params: TopTwoParams, entry: dict[str, Any], threshold: float) -> bool:
+    """Whether the statistics of a record prove, again and by themselves, that its arm was beaten."""
+    state = from_record(problem, entry)
+    better, worse = entry["by"], entry["arm"]
+    guess, step = _search_from(problem, params, state, better, worse)
+    verdict = compiled(prove)(
+        problem,
+        params.evidence,
+        params.epsilon,
+        state,
+        better,
+        worse,
+        threshold - 1e-9,
+        guess,
+        step,
+        int(active_at(problem)),
+        int(scratch_at(problem)),
+    )
+    return bool(verdict == PROVEN)
+
+
 def evidence(
     problem: Arrays, params: TopTwoParams, state: State, better: int, worse: int, *, fast: bool = True
 ) -> float:
@@ -172,8 +200,7 @@ def evidence(
     copy = state._replace(
         memory=np.concatenate([state.memory[:place], np.zeros(memory_size(problem) - place)])
     )
-    centres = [truth(problem, params.doubt, state, arm)[0] for arm in (better, worse)]
-    gap = abs(centres[0] - centres[1]) + params.epsilon
+    guess, step = _search_from(problem, params, state, better, worse)
     run = compiled(infimum) if fast else infimum
     return float(
         run(
@@ -183,8 +210,8 @@ def evidence(
             copy,
             better,
             worse,
-            0.5 * (centres[0] + params.epsilon + centres[1]),
-            0.1 * gap + 1e-3 * problem.sigma,
+            guess,
+            step,
             0.01,
             int(active_at(problem)),
             place,

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from mfbandit.cli.bounds import bounds
 from mfbandit.cli.catalogue import instances, policies
 from mfbandit.cli.demo import demo
+from mfbandit.cli.forecast import forecast
 from mfbandit.cli.reproduce import reproduce
 from mfbandit.cli.run import run
 from mfbandit.cli.simulate import simulate
 from mfbandit.cli.study import ask, best, export, fail, import_, retry, status, tell
+from mfbandit.cli.verify import verify
 
 __all__ = ["COMMANDS", "Command"]
 
@@ -48,9 +50,11 @@ COMMANDS: list[Command] = [
     Command(tell, STUDIES, settings=_NUMBERS),
     Command(fail, STUDIES),
     Command(retry, STUDIES),
+    Command(verify, STUDIES),
     Command(export, STUDIES),
     Command(import_, STUDIES, "import"),
     Command(simulate, RESEARCH),
+    Command(forecast, RESEARCH),
     Command(bounds, RESEARCH),
     Command(reproduce, RESEARCH),
 ]

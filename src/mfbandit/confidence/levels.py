@@ -16,27 +16,38 @@ After the levels comes a *fallback*: a mixture over all effects (Beta(1/2, 1/2) 
 Gaussian rewards), one-sided, so that any gap is caught in the end. It is not a supermartingale itself but
 is dominated by one, the mixture at the true mean.
 
-**Lower bounds on a cell.** Every kernel here takes an interval [low, high] of q and returns, level by
-level, the exact smallest value on it (a point is the interval [q, q]). The Gaussian ratio and the
-fallback fall in q. The tilt falls in q too, and is concave in l; l changes with q (below), so the smaller
-of its values at the two extreme l of the cell is a lower bound. The variance-adaptive log LR is a concave
-quadratic in 1 / q, so its minimum is at an end.
-
 **One grid.** l and c come from fixed grids: l = 4 * 2^(-j/2), at most 8, with j = i + s - e. Here s is
 the octave of the cost ratio (a cheap fidelity is pulled more often, so smaller effects matter there), and
-e the octave of 1 / (q (1 - q)), so that l is an effect over a standard deviation. Both octaves are fixed
-before any data: that the parameters depend on q and on costs, never on rewards, is what the proof needs.
+e the octave of 1 / (q (1 - q)), so that l is an effect over a standard deviation. Both are fixed before
+any data: that the parameters depend on v and on costs, never on rewards, is what the proof needs. The
+line of v is cut into fixed stretches (`EDGES`), and e is the same all over a stretch.
+
+**Lower bounds on a cell.** `stream_levels` takes an interval [low, high] of q and gives, level by level,
+the smallest value on it (a point is the interval [q, q]). The Gaussian ratio and the fallback fall in q.
+The tilt falls in q and is concave in l: on a cell of several stretches the smaller of its values at the
+two extreme l is a lower bound, within one stretch it is exact. The variance-adaptive log LR is a concave
+quadratic in 1 / q, so its minimum is at an end.
 """
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from mfbandit.confidence.special import beta_price, divergence
 from mfbandit.core import Floats
 from mfbandit.kernel import kernel
 
-__all__ = ["FALLBACK", "LEVELS", "WIDTH", "cost_octave", "stream_levels"]
+__all__ = [
+    "EDGES",
+    "FALLBACK",
+    "LEVELS",
+    "WIDTH",
+    "cost_octave",
+    "inside",
+    "stream_levels",
+    "stretch",
+]
 
 #: Number of effect-size levels; the fallback comes after them.
 LEVELS = 22
@@ -61,6 +72,23 @@ _SURE = 1.0 - 1e-9
 _TINY = 1e-12
 _PER_OCTAVE = 1.0 / math.log(2.0)
 
+_NEAR_ZERO = tuple(2.0**-k for k in range(24, 3, -1))
+#: Ends of the stretches of v in [0, 1]: octaves near 0 and near 1, sixteenths between.
+EDGES = (
+    0.0,
+    *_NEAR_ZERO,
+    *(k / 16.0 for k in range(2, 15)),
+    *(1.0 - edge for edge in reversed(_NEAR_ZERO)),
+    1.0,
+)
+#: A number inside each stretch, for which its octave is computed.
+_INSIDE = tuple(
+    math.sqrt(max(low, 2.0**-26) * high)
+    if high <= 0.125
+    else (1.0 - math.sqrt(max(1.0 - high, 2.0**-26) * (1.0 - low)) if low >= 0.875 else 0.5 * (low + high))
+    for low, high in pairwise(EDGES)
+)
+
 
 @kernel
 def cost_octave(cost: float, truest: float) -> int:
@@ -70,12 +98,44 @@ def cost_octave(cost: float, truest: float) -> int:
 
 
 @kernel
+def stretch(v: float, leftward: bool) -> int:
+    """The number of the stretch that v lies in; at an edge the one to its right, or to its left."""
+    low, high = 0, len(EDGES) - 2
+    while low < high:
+        middle = (low + high + 1) // 2
+        if EDGES[middle] < v or (EDGES[middle] == v and not leftward):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@kernel
+def inside(number: int) -> float:
+    """A number inside a stretch."""
+    return _INSIDE[number]
+
+
+@kernel
 def variance_octave(q: float) -> int:
-    """The octave e of 1 / (q (1 - q))."""
+    """The octave e of 1 / (q (1 - q)); beyond the ends of [0, 1] that of a q near the end."""
     spread = q * (1.0 - q)
-    if spread < 1e-15:
-        return 50
+    if spread < 1e-9:
+        return 6
     return math.floor(0.5 - math.log(spread) * _PER_OCTAVE)
+
+
+@kernel
+def octave_range(first: float, last: float) -> tuple[int, int]:
+    """The largest and the smallest octave e between two q."""
+    ends = variance_octave(first)
+    if first == last:
+        return ends, ends
+    other = variance_octave(last)
+    least = min(ends, other)
+    if min(first, last) < 0.5 < max(first, last):
+        least = 2
+    return max(ends, other), least
 
 
 @kernel
@@ -104,6 +164,8 @@ def stream_levels(
     squared: float,
     low: float,
     high: float,
+    first: float,
+    last: float,
     octave: int,
     sigma: float,
     cap: float,
@@ -112,6 +174,8 @@ def stream_levels(
     at: int,
 ) -> None:
     """Write, level by level, the smallest likelihood ratio over low <= q <= high, times e^-scale.
+
+    `first` and `last` are the q inside the stretches where the cell begins and ends.
 
     Ratios above e^cap are cut down to it, which is safe and keeps numbers finite.
     """
@@ -137,9 +201,7 @@ def stream_levels(
     high = max(high, 0.0)
     total = min(max(total, 0.0), n)
     squared = max(squared, 0.0)
-    near = low if low > 0.5 else (high if high < 0.5 else 0.5)
-    far = low if 0.5 - low > high - 0.5 else high
-    step_near, step_far = variance_octave(near), variance_octave(far)
+    step_far, step_near = octave_range(first, last)
     share = 0.5 if evidence == BOTH else 1.0
     known, value = -1, 0.0
     for i in range(LEVELS):

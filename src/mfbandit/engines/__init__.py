@@ -2,6 +2,6 @@
 
 from mfbandit.engines.command import Command
 from mfbandit.engines.identify import allocate, identify
-from mfbandit.engines.optimize import optimize
+from mfbandit.engines.loop import optimize
 
 __all__ = ["Command", "allocate", "identify", "optimize"]

@@ -24,9 +24,11 @@ def percent(value: float) -> str:
 
     Examples
     --------
-    >>> percent(0.95), percent(0.99996), percent(0.123)
-    ('95%', '99.99%', '12.3%')
+    >>> percent(0.95), percent(0.99987), percent(0.123), percent(1.0 - 1e-9)
+    ('95%', '99.98%', '12.3%', 'over 99.99%')
     """
+    if value > 0.9999:
+        return "over 99.99%"
     digits = 2 if value > 0.99 else 1
     scale = 10**digits
     # What is a round number of percent up to rounding errors stays one.

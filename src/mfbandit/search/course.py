@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from mfbandit.calibration import Calibration
@@ -20,12 +20,13 @@ from mfbandit.search.pilot import check_repeats, pilot_size, run_pilot, worth_a_
 from mfbandit.search.rungs import SAMPLES, Rung, list_rungs, read_biases, with_costs
 from mfbandit.search.splits import check_split, classes_of, make_splitter
 from mfbandit.study import Pull, Study, create_study
-from mfbandit.study.open import DEFAULT_POLICY
 
 __all__ = ["Search"]
 
-#: Fits that a policy asks for at a time, so that several can run at once.
-_BATCH = 4
+#: The default policy asks for several fits at a time, so that they can run at once.
+_POLICY = "mf-toptwo:batch=4"
+#: More than any policy plans in one round for its few leading arms; joblib deals with what is too much.
+_AT_ONCE = 1024
 
 
 class Search:
@@ -44,7 +45,9 @@ class Search:
         self.chosen = chosen
         self.count = _num_samples(X)
         if self.count < 2:
-            raise InvalidInput(f"a search splits the data, which takes 2 samples or more; got {self.count} sample")
+            raise InvalidInput(
+                f"a search splits the data, which takes 2 samples or more; got {self.count} sample"
+            )
         self.random = random
         self.seed = int(random.randint(np.iinfo(np.int32).max))
         self.reward = _reward_kind(chosen.score_range)
@@ -97,7 +100,9 @@ class Search:
                 f"resource must be 'n_samples' or a parameter of the estimator, got {chosen.resource!r}"
             )
         if any(chosen.resource in one for one in self.candidates):
-            raise InvalidInput(f"resource {chosen.resource!r} is among the parameters to search; it cannot be both")
+            raise InvalidInput(
+                f"resource {chosen.resource!r} is among the parameters to search; it cannot be both"
+            )
         return list_rungs(chosen.resource, chosen.fidelities, chosen.factor, known[chosen.resource], 1)
 
     def _noise(self) -> float:
@@ -142,11 +147,13 @@ class Search:
     def _from_calibration(self, known: Calibration) -> list[float]:
         if len(known.biases) != len(self.rungs) or known.truest != len(self.rungs) - 1:
             raise InvalidInput(
-                f"the calibration is for {len(known.biases)} fidelities with the truth at place {known.truest}; "
-                f"the search has {len(self.rungs)} with the truth at the end"
+                f"the calibration is for {len(known.biases)} fidelities with the truth at place "
+                f"{known.truest}; the search has {len(self.rungs)} with the truth at the end"
             )
         if any(known.offsets):
-            raise InvalidInput("a calibration with a common offset shifts scores; a search takes them as they are")
+            raise InvalidInput(
+                "a calibration with a common offset shifts scores; a search takes them as they are"
+            )
         return list(known.biases)
 
     def _calibrated(self) -> list[float]:
@@ -194,19 +201,22 @@ class Search:
     def run(self) -> None:
         """Search."""
         self.study = self._new_study()
-        arms = {name: one for name, one in zip(self.names, self.candidates, strict=True)}
+        arms = dict(zip(self.names, self.candidates, strict=True))
         rungs = {rung.name: rung for rung in self.rungs}
-        at_once, told = max(1, effective_n_jobs(self.chosen.n_jobs)), 1
+        told = 1
         with Parallel(n_jobs=self.chosen.n_jobs) as parallel:
             while not self.study.done:
-                pulls = self.study.ask(at_once)
+                pulls = self.study.ask(_AT_ONCE)
                 jobs = [(arms[pull.arm], pull.arm, rungs[pull.fidelity], pull.seed) for pull in pulls]
                 measured = self._measure_all(jobs, parallel)
                 self._tell(pulls, measured)
                 if self.chosen.verbose and self.fits >= told:
                     told = self.fits * 2 if self.chosen.verbose < 2 else self.fits + 1
-                    self._say(1, f"{self.fits} fits, cost {self.study.cost:g}: {self.study.best} leads, "
-                              f"confidence {self.study.confidence:.3g}")
+                    self._say(
+                        1,
+                        f"{self.fits} fits, cost {self.study.cost:g}: {self.study.best} leads, "
+                        f"confidence {self.study.confidence:.3g}",
+                    )
         self.result = self.study.result()
 
     def _new_study(self) -> Study:
@@ -221,7 +231,7 @@ class Search:
             delta=chosen.delta,
             epsilon=self._epsilon(),
             max_cost=left,
-            policy=f"{DEFAULT_POLICY}:batch={_BATCH}" if chosen.policy is None else chosen.policy,
+            policy=_POLICY if chosen.policy is None else chosen.policy,
             seed=self.seed,
             name="search",
         )
@@ -321,7 +331,9 @@ def _reward_kind(score_range: Any) -> RewardKind:
     if isinstance(score_range, Bounded | Gaussian):
         return score_range
     if not isinstance(score_range, tuple | list) or len(score_range) != 2:
-        raise InvalidInput(f"score_range must be (low, high), 'normal' or Gaussian(sigma), got {score_range!r}")
+        raise InvalidInput(
+            f"score_range must be (low, high), 'normal' or Gaussian(sigma), got {score_range!r}"
+        )
     return Bounded(*score_range)
 
 

@@ -72,7 +72,9 @@ def list_rungs(resource: str, fidelities: Any, factor: float, most: float, least
     if isinstance(fidelities, int | np.integer) and not isinstance(fidelities, bool):
         amounts = _schedule(resource, int(fidelities), factor, most, least)
     else:
-        amounts = [_amount(value) for value in as_list(fidelities, "fidelities must be amounts", InvalidInput)]
+        amounts = [
+            _amount(value) for value in as_list(fidelities, "fidelities must be amounts", InvalidInput)
+        ]
     if not amounts:
         raise InvalidInput("fidelities are empty; give at least one amount, the truest")
     rungs: dict[float, Rung] = {}

@@ -106,4 +106,3 @@ def check_split(train: Any, test: Any) -> None:
         raise InvalidInput(
             f"a split gives {len(train)} samples for training and {len(test)} for testing; both need some"
         )
-

@@ -252,7 +252,7 @@ class Course:
         elif settings.spends:
             self.ended = "budget" if settings.limit == settings.budget else "max_cost"
         else:
-            self.ended = "max_cost" if cut else "certified"
+            self.ended = "max_cost" if cut else "certified" if settings.policy.proven else "answered"
 
     def _drop_retired(self) -> str:
         """Go on with the arms that are left; returns what the record of the round has to say of it."""

@@ -16,7 +16,7 @@ from mfbandit.confidence.arm import arm_interval, arm_log_e_above, arm_log_e_bel
 from mfbandit.core import BERNOULLI, GAUSSIAN, Arrays, State
 from mfbandit.kernel import bind
 
-__all__ = ["confidence", "interval"]
+__all__ = ["beats", "confidence", "interval", "pair_confidence"]
 
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _STEPS = 60
@@ -46,11 +46,39 @@ def confidence(problem: Arrays, state: State, answer: int, epsilon: float) -> fl
     arms = problem.cost.shape[0]
     if arms < 2:
         return 1.0
-    least = min(_beats(problem, state, answer, b, epsilon) for b in range(arms) if b != answer)
+    least = min(beats(problem, state, answer, b, epsilon) for b in range(arms) if b != answer)
     return float(max(0.0, 1.0 - (arms - 1) * math.exp(-min(700.0, least))))
 
 
-def _beats(problem: Arrays, state: State, better: int, worse: int, epsilon: float) -> float:
+def pair_confidence(problem: Arrays, params: Any, state: State, answer: int) -> float:
+    """The same from the joint evidence of pairs by which `mf-toptwo` stops.
+
+    A beaten arm counts with what was proven when it was beaten; with epsilon > 0 only victories of the
+    answer itself count.
+    """
+    from mfbandit.algorithms.toptwo_memory import beaten_records, evidence
+
+    arms = problem.cost.shape[0]
+    if arms < 2:
+        return 1.0
+    proven = {
+        entry["arm"]: entry["evidence"]
+        for entry in beaten_records(problem, state)
+        if params.epsilon == 0.0 or entry["by"] == answer
+    }
+    least = math.inf
+    for b in range(arms):
+        if b == answer:
+            continue
+        value = proven.get(b)
+        if value is None:
+            pulled = state.pulls[answer].any() and state.pulls[b].any()
+            value = evidence(problem, params, state, answer, b) if pulled else 0.0
+        least = min(least, value)
+    return float(max(0.0, 1.0 - (arms - 1) * math.exp(-min(700.0, max(0.0, least)))))
+
+
+def beats(problem: Arrays, state: State, better: int, worse: int, epsilon: float) -> float:
     """The least, over v, of log E_better(<= v) + log E_worse(>= v + epsilon), which is convex in v."""
     if not state.pulls[better].any() or not state.pulls[worse].any():
         return 0.0

@@ -79,9 +79,8 @@ def line_up_rest(settings: Settings, full: Arrays, arms: list[int]) -> Lineup:
         bias=np.ascontiguousarray(full.bias[arms]),
         rate=np.ascontiguousarray(full.rate[arms]),
     )
-    reward = settings.problem.reward
     if arms:
-        algorithm = settings.policy.algorithm(problem, settings.goal, lambda x: float(reward.to_unit(x)))
+        algorithm = settings.policy.ready(settings.problem, problem, settings.goal)
     else:
         algorithm = Algorithm(_stop, _nobody, None, 0)
     out = np.zeros((algorithm.rows, 3), dtype=np.int64)

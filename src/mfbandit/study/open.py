@@ -17,7 +17,7 @@ from mfbandit.study.study import Study
 
 __all__ = ["DEFAULT_NAME", "DEFAULT_POLICY", "check_name", "create_study", "load_study", "open_study"]
 
-DEFAULT_POLICY = "lucb-c"
+DEFAULT_POLICY = "mf-toptwo"
 DEFAULT_NAME = "study"
 
 

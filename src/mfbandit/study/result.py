@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+import os
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mfbandit.certificate import certificate
 from mfbandit.errors import MissingExtra
 from mfbandit.study.view import View
 
@@ -72,12 +74,14 @@ class Result:
     arms: tuple[ArmResult, ...]
     reasons: tuple[str, ...] = ()
     """Why the study failed, if it did."""
+    certificate: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """A plain JSON object from which anybody can check the answer again: see `mfbandit.certificate`."""
 
     @classmethod
     def of(cls, study: Study, view: View, status: str | None = None) -> Result:
         """The result of a study as it stands in a view."""
         settings = study.settings
-        return cls(
+        result = cls(
             study=study.name,
             status=status or view.status,
             best=view.best,
@@ -90,7 +94,15 @@ class Result:
             seed=settings.seed,
             arms=_arms(view),
             reasons=tuple(view.reasons),
+            certificate=certificate(view),
         )
+        # For the report only; no part of the result itself.
+        result.__dict__["_study"] = study
+        return result
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy in another process knows the result, not the study."""
+        return {name: value for name, value in self.__dict__.items() if name != "_study"}
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -109,6 +121,12 @@ class Result:
             for end in ("low", "high"):
                 arm[end] = arm[end] if math.isfinite(arm[end]) else None
         return {**plain, "arms": list(plain["arms"]), "reasons": list(self.reasons)}
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as one self-contained HTML page."""
+        from mfbandit.report import write_report
+
+        write_report(self, path, self.__dict__.get("_study"))
 
     def to_frame(self) -> Any:
         """One row per arm, as a pandas data frame."""

@@ -7,7 +7,6 @@ the other as a running study takes them, so the statistics are the same to the l
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,11 +17,14 @@ from mfbandit.core import PULLS, ROUNDS, observe
 from mfbandit.errors import StorageError
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
-from mfbandit.study.noted import apply_last_notes, read_round
+from mfbandit.study.noted import apply_last_notes, read_round, read_rows
 from mfbandit.study.round import Round
 from mfbandit.study.settings import Settings
 
 __all__ = ["resume"]
+
+#: What only the record of a round has that brings all statistics with it.
+_STATE = '"state":'
 
 
 def resume(settings: Settings, log: Log) -> tuple[int, Course]:
@@ -50,40 +52,29 @@ def _without_collector() -> Iterator[None]:
 
 def _settle(course: Course, settled: Sequence[Record], next_round: Record) -> None:
     """Bring a new course to where the records of all finished rounds lead."""
-    numbers = [record[1] for record in settled if record[0] == ROUND]
-    bodies = _read_rounds([record[3] for record in settled if record[0] == ROUND])
-    _retire(course, settled, numbers, bodies)
+    rounds = [record for record in settled if record[0] == ROUND]
+    numbers = [record[1] for record in rounds]
+    texts = [record[3] or "" for record in rounds]
+    _retire(course, settled, numbers, texts)
     asked = next_round.pull
-    start = 0
-    if "state" in read_round(next_round.text):
-        # The next record brings all statistics with it.
-        start = len(bodies)
-    else:
-        for place in range(len(bodies) - 1, -1, -1):
-            if "state" in bodies[place]:
+    # A round that was planned after an arm was retired brings all statistics with it.
+    if _STATE not in (next_round.text or ""):
+        start = 0
+        for place in range(len(texts) - 1, -1, -1):
+            if _STATE in texts[place]:
                 course.round = Round(numbers[place], (), False)
-                course.enter(bodies[place])
+                course.enter(read_round(texts[place]))
                 start = place
                 break
-        _fold(course, settled, bodies[start:], numbers[start], asked)
-        apply_last_notes(course.state, [body for body in bodies[start:] if "state" not in body])
-    course.rounds = len(bodies)
+        _fold(course, settled, texts[start:], numbers[start], asked)
+        apply_last_notes(course.state, [text for text in texts[start:] if _STATE not in text])
+    course.rounds = len(rounds)
     course.round = Round(asked, (), False)
 
 
-def _read_rounds(texts: list[Any]) -> list[dict[str, Any]]:
-    """Read the records of many rounds at once."""
-    try:
-        return json.loads(f"[{','.join(texts)}]")  # type: ignore[no-any-return]
-    except (ValueError, TypeError):
-        return [read_round(text) for text in texts]
-
-
-def _fold(
-    course: Course, settled: Sequence[Record], bodies: list[dict[str, Any]], first: int, asked: int
-) -> None:
+def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: int, asked: int) -> None:
     """Enter the results of finished rounds into the statistics."""
-    rows = np.array([row for body in bodies for row in body["rows"]], dtype=np.int64).reshape(-1, 3)
+    rows = read_rows(texts)
     results = [record for record in settled if record[0] == RESULT and record[1] >= first]
     pulls = np.array([record[1] for record in results], dtype=np.int64)
     rewards = np.array([record[2] for record in results], dtype=np.float64)
@@ -100,7 +91,7 @@ def _fold(
     costs = course.settings.problem.costs[rows[:, 0], rows[:, 1]]
     state = course.state
     state.clock[PULLS] += asked - first
-    state.clock[ROUNDS] += len(bodies)
+    state.clock[ROUNDS] += len(texts)
     state.spent[0] = _running(state.spent[0], counts * costs)[-1]
 
 
@@ -123,9 +114,7 @@ def _running(start: float, terms: Any) -> Any:
     return np.add.accumulate(np.concatenate(([start], terms)))
 
 
-def _retire(
-    course: Course, settled: Sequence[Record], numbers: list[int], bodies: list[dict[str, Any]]
-) -> None:
+def _retire(course: Course, settled: Sequence[Record], numbers: list[int], texts: list[str]) -> None:
     """Find the arms that were given up in finished rounds."""
     if course.settings.on_failure != "retire":
         return
@@ -136,7 +125,7 @@ def _retire(
             course.retry(record[1])
             continue
         place = int(np.searchsorted(numbers, record[1], side="right")) - 1
-        course.round = Round(numbers[place], course.listed(bodies[place]["rows"]), False)
+        course.round = Round(numbers[place], course.listed(read_round(texts[place])["rows"]), False)
         course.failure(record[1], record[3] or "")
     course.failures.clear()
     course.round = Round(0, (), False)

@@ -50,7 +50,9 @@ class Study(Desk):
 
     @property
     def status(self) -> str:
-        """One of "running", "certified", "max_cost", "budget" and "failed"."""
+        """One of "running", "certified", "answered" (by a policy that promises nothing), "max_cost", "budget"
+        and "failed".
+        """
         return self.current().status
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from mfbandit.algorithms import MFTopTwo
 from mfbandit.core import PULLS, Arrays
 from mfbandit.study.course import Course
-from mfbandit.study.evidence import confidence, interval
+from mfbandit.study.evidence import confidence, interval, pair_confidence
 from mfbandit.study.lineup import copy_state
 
 __all__ = ["View"]
@@ -22,6 +23,7 @@ class View:
         self.columns = list(course.lineup.columns)
         """Index in the problem of each fidelity in use, one per column of the statistics."""
         self.arrays: Arrays = course.lineup.problem
+        self.params = course.lineup.algorithm.params
         self.state = copy_state(course.state)
         self.pulls = int(course.state.clock[PULLS])
         self.status = course.status
@@ -43,7 +45,10 @@ class View:
         if self.best is None:
             return 0.0
         place = self.arms.index(self.answer)
-        sure = confidence(self.arrays, self.state, place, self.settings.epsilon / self._span)
+        if isinstance(self.settings.policy, MFTopTwo):
+            sure = pair_confidence(self.arrays, self.params, self.state, place)
+        else:
+            sure = confidence(self.arrays, self.state, place, self.settings.epsilon / self._span)
         # A policy that stopped by itself has proved its answer, perhaps by sharper evidence than this.
         return max(sure, 1.0 - self.settings.delta) if self.status == "certified" else sure
 

@@ -1,0 +1,227 @@
+"""Evidence W(v) that one arm is better than another, from all their fidelities.
+
+For arms a and b and a number v, W(v) is evidence against "mu_a <= v <= mu_b" (with epsilon against
+"mu_a + epsilon <= v <= mu_b"). Under that hypothesis the stream (a, m) has mean at most
+v - epsilon + zeta_m, and the stream (b, m) at least v - zeta_m, which is handled as its mirror image
+(x -> 1 - x, for Gaussian rewards x -> -x). `levels` gives each stream's likelihood ratios LR_(k,m,i).
+
+**Mixing.** A separate mixture per arm would pay half a log n twice. The two arms share one unknown, the
+gap between them, so one joint prior over its scale is enough: a prior pi_i over levels of arm a, and a
+prior rho_d over how far arm b's level is from it (the two may be pulled unequally). An arm's level i is
+
+- T_k[i] = LR_(k,M,i): the truest fidelity alone;
+- X_k[i] = sum_m 1/M LR_(k,m,i) prod_(m' != m) H_(k,m'): one fidelity carries the gap and the others
+  help, with H = (1 - w) + w sum_i pi_i LR_i;
+- Z_k[i] = prod_m LR_(k,m,i) of the *active* rewards only. Whether a reward is active is decided before
+  its pull (see `mf-toptwo`), so no prior over fidelities has to be paid.
+
+W(v) = sum_i pi_i sum_d rho_d (t T_a[i] T_b[i+d] + x X_a[i] X_b[i+d] + z Z_a[i] Z_b[i+d]), plus the same
+for the fallback levels; t + x + z = 1, and W is the T part alone if there is one fidelity.
+
+**Proof that W(v) is safe.** A pull moves one stream. Products over distinct streams, and averages of
+total weight at most 1, of supermartingales started at 1 are supermartingales started at 1; rewards that
+are left out of Z by a decision made before their pull change nothing. So for the best arm * and
+v = mu_*, every W_(a,*)(v) stays below (K-1)/delta for ever with probability at least 1 - delta/(K-1)
+(Ville), whatever the sampling rule, the batches and the moment of looking. If "a beats b" requires
+inf_v log W_(a,b)(v) >= log((K-1)/delta), then * is ever beaten by any arm with probability at most delta.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mfbandit.confidence.levels import (
+    FALLBACK,
+    LEVELS,
+    WIDTH,
+    cost_octave,
+    inside,
+    stream_levels,
+    stretch,
+)
+from mfbandit.core import GAUSSIAN, Arrays, Floats, State
+from mfbandit.kernel import kernel
+
+__all__ = ["RESERVED", "evidence_scratch", "log_evidence"]
+
+#: Prior of the levels, proportional to 1 / (i + 6), and of the fallback.
+_FALLBACK_PRIOR = 0.05
+_HARMONIC = sum(1.0 / (i + 6.0) for i in range(LEVELS))
+_PRIOR = tuple((1.0 - _FALLBACK_PRIOR) / (i + 6.0) / _HARMONIC for i in range(LEVELS))
+#: The two arms' levels differ by d with prior proportional to _NEAR^|d|, of total 1 over all integers.
+_NEAR = 0.55
+_OFFSET_PRIOR = (1.0 - _NEAR) / (1.0 + _NEAR)
+#: How much a fidelity that does not carry the gap may help.
+_HELP = 0.3
+#: Weights of the truest fidelity alone, of one carrying fidelity, and of the active rewards.
+_TRUEST, _CARRIED, _ACTIVE = 0.35, 0.25, 0.4
+#: Numbers at the start of the scratch space that belong to the caller.
+RESERVED = 2
+
+
+@kernel
+def evidence_scratch(fidelities: int) -> int:
+    """How many numbers of scratch space `log_evidence` needs."""
+    return RESERVED + (6 + fidelities) * WIDTH + fidelities
+
+
+@kernel
+def arm_levels(
+    problem: Arrays,
+    evidence: int,
+    epsilon: float,
+    state: State,
+    arm: int,
+    worse: bool,
+    low: float,
+    high: float,
+    first: float,
+    last: float,
+    cap: float,
+    active: int,
+    at: int,
+    to: int,
+) -> None:
+    """Write T_k, X_k and Z_k, level by level, at their smallest over low <= v <= high.
+
+    They are scaled by e^(-cap / 2), so that products of two stay within floating point where it matters
+    for any cap up to 900 (one that overflows is above the cap anyhow).
+    `active` is where the active statistics (n, S, Q per stream) start in the memory.
+    """
+    fidelities = problem.cost.shape[1]
+    work = state.memory
+    scale = 0.25 * cap
+    unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cap - 2.0 * scale)
+    streams = at + RESERVED + 6 * WIDTH
+    helps = streams + fidelities * WIDTH
+    helped = 0.0
+    for turn in range(2 if fidelities > 1 else 1):
+        for m in range(fidelities):
+            row, stored = streams + m * WIDTH, active + 3 * (arm * fidelities + m)
+            n, total, squared = (
+                float(state.pulls[arm, m]),
+                float(state.sums[arm, m]),
+                float(state.squares[arm, m]),
+            )
+            fresh = turn == 0
+            if turn == 1:
+                fresh = work[stored] != n
+                n, total, squared = (
+                    float(work[stored]),
+                    float(work[stored + 1]),
+                    float(work[stored + 2]),
+                )
+                if n == 0.0:
+                    continue
+            if n == 0.0:
+                work[helps + m] = 0.0
+                for i in range(WIDTH):
+                    work[row + i] = unit
+                continue
+            if fresh:
+                bias = problem.bias[arm, m]
+                shift = bias - epsilon
+                q_low, q_high, q_first, q_last = low + shift, high + shift, first + shift, last + shift
+                if worse:
+                    mirror = 0.0 if problem.kind == GAUSSIAN else 1.0
+                    squared = squared - mirror * (2.0 * total - n)
+                    total = mirror * n - total
+                    shift = mirror + bias
+                    q_low, q_high, q_first, q_last = (
+                        shift - high,
+                        shift - low,
+                        shift - first,
+                        shift - last,
+                    )
+                octave = cost_octave(problem.cost[arm, m], problem.cost[arm, problem.truest])
+                stream_levels(
+                    evidence,
+                    n,
+                    total,
+                    squared,
+                    q_low,
+                    q_high,
+                    q_first,
+                    q_last,
+                    octave,
+                    problem.sigma,
+                    cap,
+                    scale,
+                    work,
+                    row,
+                )
+            if turn == 1:
+                for i in range(WIDTH):
+                    place = to + 2 * WIDTH + i
+                    work[place] = min(most, float(work[place]) * float(work[row + i]) * back)
+            elif fidelities > 1:
+                mixed = _FALLBACK_PRIOR * work[row + FALLBACK]
+                for i in range(LEVELS):
+                    mixed += _PRIOR[i] * work[row + i]
+                work[helps + m] = math.log((1.0 - _HELP) * unit + _HELP * mixed) + scale
+                helped += work[helps + m]
+        if turn == 1:
+            break
+        for i in range(WIDTH):
+            work[to + i] = work[streams + problem.truest * WIDTH + i] * unit
+            work[to + WIDTH + i] = 0.0
+            work[to + 2 * WIDTH + i] = unit * unit
+        if fidelities > 1:
+            for m in range(fidelities):
+                weight = math.exp(min(helped - work[helps + m], cap) - scale) / fidelities
+                for i in range(WIDTH):
+                    place = to + WIDTH + i
+                    work[place] = min(most, work[place] + weight * float(work[streams + m * WIDTH + i]))
+
+
+@kernel
+def mixed_levels(work: Floats, better: int, worse: int) -> float:
+    """The sum over levels i and offsets d of pi_i rho_d better[i] worse[i + d], fallback included."""
+    # A product may overflow to infinity: Python's floats do so in silence, NumPy's with a warning.
+    # The offset prior is geometric on both sides, so one pass up and one pass down give all sums.
+    value, carried = 0.0, 0.0
+    for i in range(LEVELS):
+        carried = _NEAR * carried + float(work[worse + i])
+        value += _PRIOR[i] * float(work[better + i]) * carried
+    carried = 0.0
+    for i in range(LEVELS - 1, -1, -1):
+        value += _PRIOR[i] * float(work[better + i]) * _NEAR * carried
+        carried = _NEAR * carried + float(work[worse + i])
+    fallback = float(work[better + FALLBACK]) * float(work[worse + FALLBACK])
+    return _OFFSET_PRIOR * value + _FALLBACK_PRIOR * fallback
+
+
+@kernel
+def log_evidence(
+    problem: Arrays,
+    evidence: int,
+    epsilon: float,
+    state: State,
+    better: int,
+    worse: int,
+    low: float,
+    high: float,
+    cap: float,
+    active: int,
+    at: int,
+) -> float:
+    """A lower bound of log W(v) for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
+    first, last = 0.0, 0.0
+    if problem.kind != GAUSSIAN:
+        number = stretch(low, False)
+        first = inside(number)
+        last = first if low == high else inside(max(number, stretch(high, True)))
+    table = at + RESERVED
+    for side in range(2):
+        arm = better if side == 0 else worse
+        to = table + side * 3 * WIDTH
+        arm_levels(
+            problem, evidence, epsilon, state, arm, side == 1, low, high, first, last, cap, active, at, to
+        )
+    value = 0.0
+    parts = 3 if problem.cost.shape[1] > 1 else 1
+    for part in range(parts):
+        weight = _TRUEST if part == 0 else (_CARRIED if part == 1 else _ACTIVE)
+        place = table + part * WIDTH
+        value += (weight if parts > 1 else 1.0) * mixed_levels(state.memory, place, place + 3 * WIDTH)
+    return math.log(value) + cap if value > 0.0 else -math.inf

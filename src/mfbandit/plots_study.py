@@ -1,0 +1,233 @@
+"""Pictures of studies and forecasts: functions that return a matplotlib figure.
+
+Examples
+--------
+>>> import mfbandit as mf
+>>> from mfbandit.study import create_study
+>>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=10)
+>>> while not study.done:
+...     for pull in study.ask():
+...         _ = study.tell(pull, 0.5)
+>>> intervals(study.result()).axes[0].get_xlabel()
+'true mean'
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import InvalidInput
+from mfbandit.plot_style import INK, PALE, assign_looks, canvas, label_ends, set_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mfbandit.history import Moment
+    from mfbandit.problem import Problem
+    from mfbandit.study.result import ArmResult, Result
+
+__all__ = ["confidence_over_cost", "cost_against_confidence", "intervals", "spend"]
+
+BEST, OTHER = "#0072B2", "#9aa5b1"
+_MOST_ARMS = 40
+_LONGEST = 36
+
+
+def intervals(result: Result, *, truth: str | None = None, title: str = "") -> Figure:
+    """Draw the bounds of every arm's true mean, the best arm in colour.
+
+    Parameters
+    ----------
+    result : Result
+        The answer of a study.
+    truth : str, optional
+        Name of the truest fidelity; its means are marked.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Of more than 40 arms only those with the largest upper bounds are shown.
+    """
+    arms = sorted(result.arms, key=lambda arm: (arm.arm == result.best, arm.high, arm.low))[-_MOST_ARMS:]
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(arms)))
+    low, high = _reach(arms)
+    for place, arm in enumerate(arms):
+        colour = BEST if arm.arm == result.best else OTHER
+        ends = max(arm.low, low), min(arm.high, high)
+        axes.plot(ends, [place, place], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
+        mean = None if truth is None else arm.means.get(truth)
+        if mean is not None:
+            axes.plot([mean], [place], "o", color="white", markeredgecolor=INK, markersize=5, zorder=3)
+    axes.set_yticks(range(len(arms)), [_short(arm.arm) for arm in arms])
+    axes.set_ylim(-0.7, len(arms) - 0.3)
+    dotted = truth is not None and any(arm.means.get(truth) is not None for arm in arms)
+    axes.set_xlabel(f"true mean (dots: measured by {_short(truth or '')})" if dotted else "true mean")
+    axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    _mark_best(axes, arms, result.best)
+    left_out = len(result.arms) - len(arms)
+    set_title(axes, title + (f" ({left_out} more arms are not shown)" if left_out else ""))
+    return figure
+
+
+def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
+    """Draw what was spent at each fidelity, and on how many pulls.
+
+    Parameters
+    ----------
+    result : Result
+        The answer of a study.
+    problem : Problem
+        The problem of the study, which knows the costs.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    costs, counts = [], []
+    for m, fidelity in enumerate(problem.fidelities):
+        pulls = [arm.pulls[fidelity.name] for arm in result.arms]
+        counts.append(sum(pulls))
+        costs.append(sum(count * float(problem.costs[k, m]) for k, count in enumerate(pulls)))
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 1.1 + 0.42 * max(2, len(costs)))
+    places = range(len(costs))[::-1]
+    colours = [BEST if m == problem.truest else OTHER for m in range(len(costs))]
+    axes.barh(places, costs, color=colours, height=0.62)
+    axes.set_yticks(places, [_short(fidelity.name) for fidelity in problem.fidelities])
+    axes.set_xlim(0, 1.35 * max(max(costs), 1e-12))
+    total = sum(costs)
+    for place, cost, count in zip(places, costs, counts, strict=True):
+        share = f" ({cost / total:.0%})" if total else ""
+        text = f"  {_amount(cost)}{share} in {count:,} pull{'' if count == 1 else 's'}"
+        axes.text(cost, place, text, va="center", fontsize=9, color=INK)
+    axes.set_xlabel("cost")
+    set_title(axes, title)
+    return figure
+
+
+def confidence_over_cost(moments: Sequence[Moment], *, delta: float | None = None, title: str = "") -> Figure:
+    """Draw how the confidence in the answer grew while the study spent.
+
+    Parameters
+    ----------
+    moments : sequence of Moment
+        What `mfbandit.history.history` found.
+    delta : float, optional
+        Draws the line 1 - delta.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    if not moments:
+        raise InvalidInput("there are no moments to draw: the study has no results yet")
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 3.1)
+    cost = [moment.cost for moment in moments]
+    axes.plot(
+        cost, [moment.confidence for moment in moments], color=BEST, linewidth=1.8, drawstyle="steps-post"
+    )
+    if delta is not None:
+        axes.axhline(1.0 - delta, color=PALE, linestyle=(0, (5, 3)), linewidth=1.1)
+        axes.annotate(
+            f"{1.0 - delta:.4g} asked for",
+            (0.0, 1.0 - delta),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, -11),
+            textcoords="offset points",
+            color=INK,
+            fontsize=9,
+        )
+    for before, after in itertools.pairwise(moments):
+        if before.best != after.best:
+            axes.axvline(after.cost, color=PALE, linewidth=0.7, linestyle=":")
+    axes.set_ylim(0.0, 1.04)
+    axes.set_xlim(0.0, max(cost) * 1.01)
+    axes.set_xlabel("cost spent (dotted: the leading arm changed)")
+    axes.set_ylabel("confidence")
+    set_title(axes, title)
+    return figure
+
+
+def cost_against_confidence(
+    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, title: str = ""
+) -> Figure:
+    """Draw expected costs against the confidence asked for.
+
+    Parameters
+    ----------
+    lines : sequence of (label, [(delta, cost), ...])
+        One curve each; one that is called "limit" is drawn as theory.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    figure, (axes,) = canvas(1, width=7.2)
+    looks = assign_looks([label for label, _ in lines])
+    ends = []
+    for label, points in lines:
+        x, y = [1.0 / delta for delta, _ in points], [cost for _, cost in points]
+        colour, marker = (PALE, "") if label == "limit" else looks[label]
+        style: Any = (0, (5, 3)) if label == "limit" else "-"
+        axes.plot(x, y, color=colour, marker=marker, linestyle=style, linewidth=1.4, markersize=5.5)
+        ends.append((_short(label), colour, x[-1], y[-1]))
+    axes.set_xscale("log")
+    costs = [cost for _, points in lines for _, cost in points if cost > 0.0]
+    if costs and max(costs) > 20.0 * min(costs):
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0.0)
+    deltas = sorted({delta for _, points in lines for delta, _ in points})
+    axes.set_xticks([1.0 / delta for delta in deltas], [f"{1.0 - delta:.4g}" for delta in deltas])
+    axes.minorticks_off()
+    axes.grid(True, axis="y", color="#e6e6e6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("confidence 1 - δ")
+    axes.set_ylabel("expected cost")
+    set_title(axes, title)
+    label_ends(axes, ends)
+    return figure
+
+
+def _reach(arms: Sequence[ArmResult]) -> tuple[float, float]:
+    """The part of the axis that is worth showing; bounds may be infinite."""
+    ends = [end for arm in arms for end in (arm.low, arm.high) if math.isfinite(end)]
+    means = [mean for arm in arms for mean in arm.means.values() if mean is not None]
+    if not ends and not means:
+        return 0.0, 1.0
+    low, high = min(ends + means), max(ends + means)
+    margin = 0.05 * (high - low)
+    infinite = any(math.isinf(arm.low) or math.isinf(arm.high) for arm in arms)
+    return (low - margin, high + margin) if infinite else (low, high)
+
+
+def _mark_best(axes: Axes, arms: Sequence[ArmResult], best: str | None) -> None:
+    for label, arm in zip(axes.get_yticklabels(), arms, strict=True):
+        if arm.arm == best:
+            label.set_fontweight("bold")
+            label.set_color(BEST)
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _short(text: str) -> str:
+    # A dollar sign would start a formula.
+    plain = " ".join(text.split()).replace("$", r"\$")
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"

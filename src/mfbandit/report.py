@@ -1,0 +1,258 @@
+"""The answer of a study as one page: self-contained HTML, pictures included, nothing from a network."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import os
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.plot_style import matplotlib_or_explain
+from mfbandit.report_style import STYLE
+from mfbandit.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from mfbandit.study.result import ArmResult, Result
+    from mfbandit.study.study import Study
+
+__all__ = ["answer", "render", "write_report"]
+
+_STATUS = {
+    "certified": "is certified",
+    "running": "is still running",
+    "max_cost": "ended at its maximal cost",
+    "budget": "spent its budget",
+    "failed": "failed",
+    "cancelled": "was cancelled",
+}
+
+
+def write_report(result: Result, path: str | os.PathLike[str], study: Study | None = None) -> None:
+    """Write the page of a result; the file appears when it is complete.
+
+    Parameters
+    ----------
+    result : Result
+        The answer of a study.
+    path : str or path
+        Where to write it.
+    study : Study, optional
+        The study itself, for costs, history and settings; without it the page says what the result alone
+        knows.
+    """
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    partial.write_text(render(result, study), encoding="utf-8")
+    os.replace(partial, target)
+
+
+def answer(result: Result) -> str:
+    """The answer and its confidence in a sentence.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> from mfbandit.study import create_study
+    >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]))
+    >>> answer(study.result())
+    'There is no answer yet: the study is still running.'
+    """
+    status = _STATUS.get(result.status, f"is {result.status}")
+    if result.best is None:
+        return f"There is no answer yet: the study {status}."
+    spent = f"{_amount(result.cost)}, in {result.pulls:,} pull{'' if result.pulls == 1 else 's'}"
+    near = f" or within {result.epsilon:g} of the best" if result.epsilon else ""
+    if result.status == "certified":
+        sure = _floored(result.confidence)
+        return f"{result.best!r} is the best{near}, with a confidence of at least {sure}. It cost {spent}."
+    if result.status == "budget":
+        return f"{result.best!r} did best while a budget was spent: {spent}."
+    return (
+        f"{result.best!r} leads with a confidence of {_floored(result.confidence)}; the study {status}. "
+        f"It cost {spent}."
+    )
+
+
+def render(result: Result, study: Study | None = None) -> str:
+    """The page as text."""
+    parts = [_header(result)]
+    parts += _pictures(result, study)
+    parts.append(_certificate(result, study))
+    if result.reasons:
+        listed = "".join(f"<li>{escape(reason)}</li>" for reason in result.reasons)
+        parts.append(f"<section><h2>What failed</h2><ul>{listed}</ul></section>")
+    parts.append(_settings(result, study))
+    title = escape(f"mfbandit: {result.study}")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body><main>
+{"".join(parts)}
+<footer>Written by mfbandit {escape(__version__)}. This page is complete in itself.</footer>
+</main></body>
+</html>
+"""
+
+
+def _header(result: Result) -> str:
+    certified = result.status == "certified"
+    badge = f'<span class="badge {"good" if certified else "open"}">{escape(result.status)}</span>'
+    facts = [
+        ("best", result.best or "none yet"),
+        ("confidence", _floored(result.confidence)),
+        ("cost", _amount(result.cost)),
+        ("pulls", f"{result.pulls:,}"),
+    ]
+    tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
+    return (
+        f"<header><p class='kicker'>Study {escape(repr(result.study))} {badge}</p>"
+        f"<h1>{escape(answer(result))}</h1><dl class='tiles'>{tiles}</dl></header>"
+    )
+
+
+def _pictures(result: Result, study: Study | None) -> list[str]:
+    from mfbandit.history import history
+    from mfbandit.plots_study import confidence_over_cost, intervals, spend
+
+    problem = None if study is None else study.problem
+    truth = None if problem is None else problem.fidelities[problem.truest].name
+    parts = [
+        _section(
+            "What is known of each arm",
+            f"Bounds of the true means. All of them hold at once, whenever one looks, with probability "
+            f"{1.0 - result.delta:g}, provided that the bias bounds hold.",
+            intervals(result, truth=truth),
+            "Bounds of every arm's true mean",
+        )
+    ]
+    if problem is not None:
+        parts.append(
+            _section(
+                "What was spent where",
+                "The truest fidelity is in colour.",
+                spend(result, problem),
+                "Cost and pulls per fidelity",
+            )
+        )
+    moments = [] if study is None else history(study, pulls=result.pulls)
+    if moments:
+        parts.append(
+            _section(
+                "How sure it became",
+                "The confidence that the leading arm is the best, as the study saw it at the time.",
+                confidence_over_cost(moments, delta=result.delta),
+                "Confidence over cost",
+            )
+        )
+    return parts
+
+
+def _section(title: str, text: str, figure: Figure, alternative: str) -> str:
+    picture = f'<img alt="{escape(alternative)}" src="{_data(figure)}">'
+    return f"<section><h2>{escape(title)}</h2><p>{escape(text)}</p><figure>{picture}</figure></section>"
+
+
+def _data(figure: Figure) -> str:
+    """A figure as the address of an image that holds itself."""
+    matplotlib = matplotlib_or_explain()
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "mfbandit", "svg.fonttype": "path"}):
+        empty = {"Date": None, "Creator": None, "Format": None, "Type": None}
+        figure.savefig(buffer, format="svg", metadata=empty)
+    return f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def _certificate(result: Result, study: Study | None) -> str:
+    """One row per arm: the bounds that tell it from the others, and the means that they come from."""
+    names = list(result.arms[0].pulls) if result.arms else []
+    biases = {} if study is None else {one.name: one.bias for one in study.problem.fidelities}
+    head = "".join(f"<th>{escape(name)}{_bias(biases.get(name))}</th>" for name in names)
+    ordered = sorted(result.arms, key=lambda arm: (arm.arm != result.best, -arm.high, -arm.low))
+    rows = "".join(_arm_row(arm, result, names) for arm in ordered)
+    return (
+        "<section><h2>The certificate</h2><p>For each arm the bounds of its true mean, and, at each "
+        "fidelity, the mean of its rewards and the number of pulls.</p><div class='scroll'><table><thead><tr>"
+        "<th class='text'>arm</th><th class='text'>verdict</th><th>lower bound</th><th>upper bound</th>"
+        f"{head}<th>cost</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _bias(bias: Any) -> str:
+    if bias is None:
+        return ""
+    if isinstance(bias, tuple):
+        return "<small>bias per arm</small>"
+    return f"<small>bias ≤ {bias:g}</small>" if bias else "<small>the truth</small>"
+
+
+def _arm_row(arm: ArmResult, result: Result, names: list[str]) -> str:
+    best = arm.arm == result.best
+    cells = "".join(f"<td>{_cell(arm, name)}</td>" for name in names)
+    return (
+        f"<tr{' class=best' if best else ''}><td class='text'>{escape(arm.arm)}</td>"
+        f"<td class='text'>{escape(_verdict(arm, result))}</td><td>{_number(arm.low)}</td>"
+        f"<td>{_number(arm.high)}</td>{cells}<td>{_amount(arm.cost)}</td></tr>"
+    )
+
+
+def _verdict(arm: ArmResult, result: Result) -> str:
+    if arm.retired is not None:
+        return f"given up: {arm.retired}"
+    certified = result.status == "certified"
+    if arm.arm == result.best:
+        return "best" if certified else "leads"
+    return "beaten" if certified else "open"
+
+
+def _cell(arm: ArmResult, name: str) -> str:
+    mean = arm.means[name]
+    return "&ndash;" if mean is None else f"{mean:.4g} <small>{arm.pulls[name]:,}</small>"
+
+
+def _settings(result: Result, study: Study | None) -> str:
+    """All that it takes to run the study again."""
+    if study is None:
+        plain: dict[str, Any] = {
+            name: getattr(result, name) for name in ("study", "policy", "delta", "epsilon", "seed")
+        }
+    else:
+        plain = {"name": study.name, "mfbandit": __version__, **study.settings.to_json()}
+    text = escape(json.dumps(plain, indent=2, ensure_ascii=False))
+    return (
+        "<section><h2>To reproduce it</h2><p>The settings of the study. With the same seed every pull gets "
+        f"the same seed again.</p><details open><summary>settings</summary><pre>{text}</pre></details>"
+        "</section>"
+    )
+
+
+def _floored(confidence: float) -> str:
+    """A confidence in as many digits as it deserves, never rounded up.
+
+    Examples
+    --------
+    >>> _floored(0.95), _floored(0.99987), _floored(1.0), _floored(0.9999999)
+    ('0.95', '0.9998', '1', '0.9999')
+    """
+    if confidence >= 1.0:
+        return "1"
+    return f"{math.floor(confidence * 1e4 + 1e-9) / 1e4:g}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}" if math.isfinite(value) else "unknown"
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"

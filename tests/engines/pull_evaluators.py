@@ -1,0 +1,61 @@
+"""Evaluators that other processes can import."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+MEANS = {"good": 0.8, "fair": 0.6, "poor": 0.3}
+
+
+def noisy(pull):
+    """A reward of 0 or 1 that depends on the pull alone."""
+    chance = random.Random(f"{pull.arm}|{pull.fidelity}|{pull.seed}")
+    return float(chance.random() < MEANS[pull.arm])
+
+
+async def noisy_later(pull):
+    return noisy(pull)
+
+
+def slow(pull):
+    time.sleep(0.01)
+    return noisy(pull)
+
+
+class Once:
+    """Does something the first time that certain pulls are evaluated, in whatever process."""
+
+    def __init__(self, folder, pulls, act):
+        self.folder, self.pulls, self.act = Path(folder), set(pulls), act
+
+    def __call__(self, pull):
+        if pull.id in self.pulls:
+            try:
+                (self.folder / str(pull.id)).touch(exist_ok=False)
+            except FileExistsError:
+                return noisy(pull)
+            self.act(pull)
+        return noisy(pull)
+
+
+def die(pull):
+    os._exit(7)
+
+
+def stumble(pull):
+    raise RuntimeError(f"stumbled over pull {pull.id}")
+
+
+def never(pull):
+    raise LookupError("no\nsuch judge")
+
+
+def fail_on_poor(pull):
+    if pull.arm == "poor":
+        never(pull)
+    return noisy(pull)
+
+
+def hour(pull):
+    time.sleep(3600)

@@ -1,0 +1,113 @@
+"""Commands as evaluators: what they get, and every way in which they can go wrong."""
+
+import os
+import pickle
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from mfbandit.engines import Command
+from mfbandit.errors import InvalidInput, StudyError
+
+NASTY = 'it\'s "so"; $(rm -rf x) <b>\nnew line & `ls` * {seed}'
+PULL = SimpleNamespace(arm=NASTY, fidelity="quick look", seed=41, index=3, id=9, cost=0.5)
+
+
+def shell(script, **options):
+    return Command(["sh", "-c", script, "sh", "{arm}", "{fidelity}", "{seed}"], **options)
+
+
+def test_arguments_and_environment_carry_the_pull_whatever_its_names(tmp_path):
+    script = (
+        'printf "%s|" "$1" "$2" "$3" "$MFBANDIT_ARM" "$MFBANDIT_FIDELITY" "$MFBANDIT_SEED" "$MFBANDIT_INDEX" '
+        '"$MFBANDIT_ID" "$MFBANDIT_COST" > seen; echo thinking; echo; echo " 0.25 "'
+    )
+    assert shell(script, folder=tmp_path)(PULL) == 0.25
+    expected = [NASTY, "quick look", "41"] * 2 + ["3", "9", "0.5", ""]
+    assert (tmp_path / "seen").read_text().split("|") == expected
+
+
+def test_a_command_without_places_gets_three_arguments(tmp_path):
+    Command("touch", folder=tmp_path).words == ["touch", "{arm}", "{fidelity}", "{seed}"]
+    assert Command("sh -c 'echo $3' sh")(PULL) == 41.0
+    assert Command("sh -c 'echo $#; echo {index}' sh")(PULL) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("true", "sh printed nothing; its last line must be a reward"),
+        ("echo; echo ' '", "sh printed nothing"),
+        ("echo 0.5; echo 'very good'", "the last line that sh printed is 'very good', which is not a number"),
+        ("echo 0.5 0.6", "'0.5 0.6', which is not a number"),
+        ("echo 0.5; exit 3", "sh ended with exit code 3$"),
+        ("echo first >&2; echo 'no key' >&2; exit 1", "exit code 1: no key"),
+        ("kill -9 $$", "sh was ended by signal 9"),
+        ("printf '\\377\\033[31m'", r"which is not a number"),
+    ],
+)
+def test_what_is_no_reward_is_a_failure(script, message):
+    with pytest.raises(StudyError, match=message):
+        shell(script)(PULL)
+
+
+def test_a_program_that_is_not_there():
+    with pytest.raises(StudyError, match=r"no-such-program could not be started: No such file"):
+        Command("./no-such-program")(PULL)
+
+
+def test_a_slow_command_is_killed_with_all_it_started(tmp_path):
+    command = shell("sleep 60 & echo $! > child; wait", timeout=0.2, folder=tmp_path)
+    began = time.monotonic()
+    with pytest.raises(StudyError, match=r"sh took longer than 0\.2 s and was ended"):
+        command(PULL)
+    assert time.monotonic() - began < 5
+    child = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 5
+    while _runs(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _runs(process):
+    try:
+        with open(f"/proc/{process}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+    except ProcessLookupError:
+        return False
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
+def test_processes_can_be_seen():
+    assert _runs(os.getpid())
+
+
+def test_it_can_be_sent_to_other_processes(tmp_path):
+    command = Command("echo {seed}", timeout=5.0, folder=tmp_path)
+    again = pickle.loads(pickle.dumps(command))
+    assert (again.words, again.timeout, again.folder) == (command.words, 5.0, tmp_path)
+    assert again(PULL) == 41.0
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "message"),
+    [
+        ("", {}, "a command is a program and its arguments, got ''"),
+        (["echo", 3], {}, "a command is a program"),
+        ("echo 'x", {}, "cannot be split into words: No closing quotation"),
+        ("echo {fidelty}", {}, r"the command has \{fidelty\}; did you mean \{fidelity\}\?"),
+        ("echo", {"timeout": 0}, "timeout of a command must be a number > 0, got 0"),
+        ("echo", {"timeout": "1s"}, "timeout of a command must be"),
+    ],
+)
+def test_bad_commands_are_refused(command, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        Command(command, **options)
+
+
+def test_other_braces_are_left_alone():
+    assert Command(["awk", "BEGIN {print 0.5; x = {arm}}"]).words == ["awk", "BEGIN {print 0.5; x = {arm}}"]
+    assert Command("echo {x}").words == ["echo", "{x}", "{arm}", "{fidelity}", "{seed}"]

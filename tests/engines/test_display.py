@@ -1,0 +1,112 @@
+"""Progress: live on a terminal, plain lines elsewhere, silence when nobody wants it."""
+
+import io
+import math
+import sys
+
+import pytest
+from rich.console import Console
+
+from mfbandit.engines import display
+from mfbandit.engines.outlook import Outlook
+
+
+@pytest.fixture
+def played(make, evaluators):
+    """A study in the middle."""
+    study = make(900.0, name="two\nlines [bold]")
+
+    def stop(view):
+        if view.pulls >= 500:
+            raise StopIteration
+
+    study.optimize(evaluators.noisy, progress=False, callback=stop)
+    return study
+
+
+def test_short_runs_say_nothing_off_a_terminal(make, evaluators, capfd):
+    make(30.0).optimize(evaluators.noisy, workers=2)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_lines_tell_pulls_money_the_best_its_confidence_and_what_is_to_come(played, capsys):
+    lines = display.Lines(played)
+    view = played.view()
+    lines.show(view, 3)
+    said = capsys.readouterr().err
+    assert said.startswith("two\\nlines [bold]: ")
+    assert said.count("\n") == 1
+    assert f"{view.pulls} pulls (3 running), spent {view.cost:g} of 900, {900 - view.cost:g} left" in said
+    assert f"best {view.best}, " in said
+    assert "confidence " in said
+    assert "% → 95%" in said
+    assert lines.due > display._FIRST_LINE
+
+
+def test_lines_come_less_and_less_often(played, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(display.time, "monotonic", lambda: now)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    lines = display.Lines(played)
+    times = []
+    for _ in range(6):
+        now = lines.due
+        times.append(now)
+        lines.show(played.view(), 1)
+    assert times == [5.0, 15.0, 35.0, 75.0, 135.0, 195.0]
+
+
+def test_the_live_picture(played, monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(display, "_console", lambda: Console(file=screen, force_terminal=True, width=120))
+    with display.Live(played) as live:
+        live.show(played.view(), 2)
+        live.say("ending")
+    said = screen.getvalue()
+    assert "two\\nlines [bold]" in said
+    assert "confidence" in said
+    assert "2 running" in said
+    assert "ending" in said
+
+
+def test_a_terminal_gets_the_live_picture(make, evaluators, monkeypatch):
+    monkeypatch.setattr(display, "_PATIENCE", 0.0)
+    screen = io.StringIO()
+    monkeypatch.setattr(display, "_console", lambda: Console(file=screen, force_terminal=True, width=120))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    make(30.0).optimize(evaluators.noisy)
+    assert "pulls" in screen.getvalue()
+
+
+def test_a_budget_has_no_confidence_to_reach(make, evaluators, capsys):
+    study = make(None, policy="elimination", budget=200.0)
+    study.optimize(evaluators.noisy, progress=False)
+    display.Lines(study).show(study.view(), 1)
+    said = capsys.readouterr().err
+    assert "100% of the budget" in said
+    assert "confidence" not in said
+
+
+def test_the_outlook_finds_where_evidence_that_grows_steadily_gets_there():
+    outlook = Outlook(n_arms=5, delta=0.05)
+    needed = math.log(4 / 0.05)
+    found = []
+    for cost in range(1, 100):
+        evidence = 0.06 * cost - 0.5
+        confidence = max(0.0, 1.0 - 4 * math.exp(-evidence))
+        found.append(outlook.note(float(cost), confidence))
+    end = (needed + 0.5) / 0.06
+    known = [place for place, ahead in enumerate(found) if ahead is not None]
+    assert known[0] > 20  # nothing is said while nothing is known
+    last = known[-1]
+    assert found[last] + last + 1 == pytest.approx(end, rel=0.05)
+    assert all(found[place] > 0 for place in known)
+
+
+def test_the_outlook_says_nothing_of_evidence_that_shrinks():
+    outlook = Outlook(n_arms=2, delta=0.05)
+    assert outlook.note(10.0, 0.5) is not None
+    assert outlook.note(30.0, 0.1) is None
+    assert outlook.share(0.95) == pytest.approx(1.0)
+    assert outlook.share(1.0) == 1.0
+    assert outlook.share(0.0) == 0.0

@@ -1,0 +1,69 @@
+"""A real Ray cluster of several nodes on this machine."""
+
+import pytest
+
+from mfbandit.errors import InvalidInput
+
+ray = pytest.importorskip("ray", reason="Ray is not installed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    from ray.cluster_utils import Cluster
+
+    quick_to_notice = {"health_check_period_ms": 200, "health_check_failure_threshold": 3}
+    nodes = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick_to_notice},
+    )
+    nodes.doomed = nodes.add_node(num_cpus=1)
+    nodes.add_node(num_cpus=1)
+    ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+def test_a_failure_on_another_machine_says_what_was_raised(cluster, make, evaluators):
+    result = make(30.0, retries=0).optimize(evaluators.never, engine="ray", progress=False)
+    assert result.status == "failed"
+    assert "with: LookupError: no\nsuch judge" in result.reasons[0]
+
+
+def test_a_lost_node_changes_nothing(cluster, make, alone, evaluators):
+    lost = []
+
+    def lose_a_node(view):
+        if view.pulls >= 40 and not lost:
+            lost.append(True)
+            cluster.remove_node(cluster.doomed, allow_graceful=False)
+
+    result = make(120.0).optimize(
+        evaluators.slow,
+        workers=3,
+        engine="ray",
+        progress=False,
+        callback=lose_a_node,
+        resources={"quick": {"num_cpus": 1}, "exact": {"num_cpus": 0.5}},
+    )
+    assert lost
+    assert result == alone(max_cost=120.0)
+
+
+def test_resources_that_make_no_sense_are_refused(cluster, make, evaluators, caplog):
+    def run(resources):
+        make(1.0).optimize(evaluators.noisy, engine="ray", progress=False, resources=resources)
+
+    with pytest.raises(InvalidInput, match="unknown fidelity 'quik'; did you mean 'quick'"):
+        run({"quik": {"num_cpus": 1}})
+    with pytest.raises(InvalidInput, match="fidelity 'quick' are refused by Ray"):
+        run({"quick": {"num_cups": 1}})
+    with pytest.raises(InvalidInput, match="must be options such as num_cpus, got 3"):
+        run({"quick": 3})
+    run({"exact": {"num_gpus": 1}})
+    assert "'exact' asks for num_gpus=1, and the cluster has 0" in caplog.text
+
+
+def test_a_study_that_used_a_cluster_leaves_it_open(cluster, make, evaluators):
+    make(3.0).optimize(evaluators.noisy, engine="ray", progress=False)
+    assert ray.is_initialized()

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
+
+from mfbandit.search.candidates import candidate_names, list_candidates
+from mfbandit.search.pilot import pilot_size
+from mfbandit.search.rungs import Rung, list_rungs, with_costs
+from mfbandit.search.splits import subset
+
+
+def test_names_differ_even_where_settings_print_alike():
+    class Odd:
+        def __repr__(self):
+            return "odd" * 40
+
+    names = candidate_names([{"a": Odd()}, {"a": Odd()}, {"a": np.float64(0.5)}])
+    assert len(set(names)) == 3
+    assert names[1].endswith("(2)")
+    assert names[2] == "a=0.5"
+
+
+def test_equal_candidates_are_one():
+    found = list_candidates({"a": [1, 1, 2]}, None, None, np.random.RandomState(0))
+    assert found == [{"a": 1}, {"a": 2}]
+
+
+def test_a_schedule_leaves_out_what_is_too_little():
+    assert [rung.size for rung in list_rungs("n_samples", 4, 3, 60, 6)] == [7, 20, 60]
+    assert [rung.size for rung in list_rungs("n_samples", 3, 3, 5, 6)] == [5]
+
+
+def test_amounts_that_come_to_the_same_are_one_rung():
+    assert len(list_rungs("n_samples", [0.50, 0.501, 1.0], 3, 100, 2)) == 2
+
+
+def test_shares_follow_the_split():
+    half, whole, fixed = Rung(0.5, 50, ""), Rung(1.0, 100, ""), Rung(40, 40, "")
+    assert [rung.samples(80) for rung in (half, whole, fixed)] == [40, 80, 40]
+
+
+def test_costs_are_in_fits_at_the_truest_fidelity():
+    rungs = list_rungs("n_samples", [25, 100], 3, 100, 2)
+    assert with_costs(rungs, None) == [0.25, 1.0]
+    assert with_costs(rungs, [1, 3]) == [1.0, 3.0]
+
+
+def test_every_class_is_in_every_subset():
+    y = np.array(["rare"] * 2 + ["common"] * 98)
+    for seed in range(20):
+        picked = subset(np.arange(100), y, 5, seed, True)
+        assert len(set(picked)) == 5
+        assert set(y[picked]) == {"rare", "common"}
+    assert (subset(np.arange(100), y, 100, 0, True) == np.arange(100)).all()
+
+
+def test_the_pilot_is_as_small_as_the_promise_allows():
+    from mfbandit.calibrate import calibrate
+
+    repeats = np.random.default_rng(0).uniform(size=(pilot_size(0.9), 2, 3))
+    assert calibrate(repeats, noise="normal").informed
+    with pytest.raises(ValueError, match="at least 11"):
+        calibrate(repeats[1:], noise="normal")
