@@ -1,9 +1,9 @@
 """Which ad to show: spend a budget of impressions with little regret, on logged clicks of a shop.
 
 An ad is measured by logs of the running system (cheap, and biased by whom it showed the ad to) and by random
-traffic (dear, the truth). Elimination, of the paper, against mf-commit, MF-UCB and UCB on random traffic alone:
-rewards are rows drawn from the log. Then one such budget is spent through a real study, impression by
-impression.
+traffic (dear, the truth). Elimination, of the paper, against mf-commit, MF-UCB and UCB on random traffic
+alone: rewards are rows drawn from the log. Then one such budget is spent through a real study, impression
+by impression.
 
 The logged data (Open Bandit Dataset, campaign "men") lie beside the repository, in ../shared/data, or in the
 folder given as the only argument.
@@ -23,7 +23,8 @@ BUDGETS = (20_000.0, 200_000.0)
 
 
 def compare(instance: mf.Instance, trials: int = 20) -> None:
-    print(f"{instance.name}: {instance.problem.n_arms} ads; the best is {instance.problem.arms[instance.best]!r}")
+    problem = instance.problem
+    print(f"{instance.name}: {problem.n_arms} ads; the best is {problem.arms[instance.best]!r}")
     print(f"  {'budget':>9}  {'policy':12} {'regret (paper)':>15} {'regret by cost':>15}  best ad found")
     for budget in BUDGETS:
         for policy in POLICIES:
@@ -35,7 +36,8 @@ def compare(instance: mf.Instance, trials: int = 20) -> None:
 
 def spend(instance: mf.Instance, budget: float = 2_000.0) -> None:
     result = allocate(instance.problem, evaluator(instance), budget, policy="elimination", progress=False)
-    print(f"  A study spent {result.cost:,.0f} on {result.pulls:,} impressions and would show {result.best!r}.\n")
+    shown = f"{result.pulls:,} impressions and would show {result.best!r}"
+    print(f"  A study spent {result.cost:,.0f} on {shown}.\n")
 
 
 def main(folder: Path) -> int:

@@ -40,8 +40,8 @@ def search(grid=None, **settings):
 
 @parametrize_with_checks(
     [
-        MultiFidelitySearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, max_cost=4),
-        MultiFidelitySearchCV(Ridge(), {"alpha": [0.1, 1.0]}, max_cost=4, score_range=(-1, 1), clip=True),
+        MultiFidelitySearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, max_cost=2),
+        MultiFidelitySearchCV(Ridge(), {"alpha": [0.1, 1.0]}, max_cost=2, score_range=(-1, 1), clip=True),
     ]
 )
 def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
@@ -105,7 +105,7 @@ def test_a_parameter_can_be_the_resource(iris):
     ).fit(*iris)
     assert [rung.name for rung in found.rungs_] == ["n_estimators=2", "n_estimators=8"]
     assert len(found.best_estimator_.estimators_) == 8
-    schedule = found.set_params(fidelities=2, factor=10, max_cost=4).fit(*iris)
+    schedule = found.set_params(fidelities=2, factor=10, max_cost=2).fit(*iris)
     assert [rung.size for rung in schedule.rungs_] == [10, 100]
 
 
@@ -126,6 +126,7 @@ def test_one_candidate_needs_no_search(iris):
     found = search({"max_depth": [2]}).fit(*iris)
     assert found.best_params_ == {"max_depth": 2}
     assert found.best_confidence_ == 1.0
+    assert np.isnan(found.best_score_)
     assert found.predict(iris[0]).shape == (150,)
 
 
@@ -185,19 +186,25 @@ def test_splitters(iris):
 def test_arguments_of_fit_are_split_with_the_samples(iris):
     X, y = iris
     weights = (y == 2).astype(float) + 1e-9
-    found = search(max_cost=5).fit(X, y, sample_weight=weights)
-    assert (found.predict(X) == 2).all()
+    found = MultiFidelitySearchCV(Weighed(), GRID, biases=0.3, max_cost=5, random_state=0)
+    found.fit(X, y, sample_weight=weights, note="of another length")
+    assert found.best_estimator_.weight == pytest.approx(50.0)
 
 
 def test_without_targets():
     X, _ = make_classification(60, random_state=0)
     found = MultiFidelitySearchCV(
-        PCA(), {"n_components": [1, 4]}, score_range=(-100, 0), biases=20.0, max_cost=6, random_state=0
+        PCA(), {"n_components": [1, 4]}, score_range=(-100, 0), fidelities=1, max_cost=6, random_state=0
     ).fit(X)
     assert found.transform(X).shape == (60, found.best_params_["n_components"])
     assert not hasattr(found, "predict")
     clusters = MultiFidelitySearchCV(
-        KMeans(n_init=1), {"n_clusters": [2, 3]}, score_range=(-1e4, 0), biases=1e3, max_cost=4, random_state=0
+        KMeans(n_init=1),
+        {"n_clusters": [2, 3]},
+        score_range=(-1e4, 0),
+        fidelities=1,
+        max_cost=4,
+        random_state=0,
     ).fit(X)
     assert clusters.predict(X).max() < 3
 
@@ -229,6 +236,14 @@ def nan_scorer(estimator, X, y):
     return float("nan")
 
 
+class Weighed(DecisionTreeClassifier):
+    def fit(self, X, y, sample_weight, note):
+        assert len(sample_weight) == len(y)
+        assert ((sample_weight > 0.5) == (y == 2)).all()
+        self.weight = sample_weight.sum()
+        return super().fit(X, y)
+
+
 class Broken(DecisionTreeClassifier):
     def fit(self, X, y, **rest):
         raise RuntimeError("no fit today")
@@ -250,7 +265,10 @@ class Broken(DecisionTreeClassifier):
         ({"fidelities": [1.5]}, "a share is at most 1.0"),
         ({"fidelities": 0}, "a number >= 1 of them, got 0"),
         ({"factor": 1}, "factor must be a number > 1, got 1"),
-        ({"resource": "n_trees"}, "resource must be 'n_samples' or a parameter of the estimator, got 'n_trees'"),
+        (
+            {"resource": "n_trees"},
+            "resource must be 'n_samples' or a parameter of the estimator, got 'n_trees'",
+        ),
         ({"resource": "max_depth"}, "'max_depth' is among the parameters to search"),
         ({"resource": "min_samples_leaf", "fidelities": [1, 2], "biases": [0.1, 0.1]}, "must be 0"),
         ({"resource": "max_leaf_nodes"}, "own max_leaf_nodes is None"),
@@ -284,7 +302,7 @@ def test_scores_that_are_none(iris):
 
 
 def test_fits_that_fail(iris):
-    broken = MultiFidelitySearchCV(Broken(), GRID, biases=0.1, max_cost=3, refit=False)
+    broken = MultiFidelitySearchCV(Broken(), GRID, fidelities=1, max_cost=3, refit=False)
     with pytest.raises(RuntimeError, match="no fit today"):
         broken.fit(*iris)
     assert broken.set_params(error_score=0.0).fit(*iris).best_score_ == 0.0

@@ -112,7 +112,8 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     ----------
     best_params_, best_index_, best_score_, best_estimator_
         As for GridSearchCV. `best_score_` is the mean score at the truest fidelity, or the middle of the
-        candidate's interval where it was not measured there.
+        candidate's interval where it was not measured there; NaN if nothing was measured, as with a
+        single candidate.
     best_confidence_
         How sure it is that no candidate is better by more than `epsilon`, provided that the biases hold.
     cv_results_

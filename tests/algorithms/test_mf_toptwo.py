@@ -19,7 +19,9 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 def instance(means, biases, costs, law=None, reward="bernoulli"):
-    problem = mf.Problem.from_arrays(np.array(costs, float), np.array(biases, float), arms=len(means), reward=reward)
+    problem = mf.Problem.from_arrays(
+        np.array(costs, float), np.array(biases, float), arms=len(means), reward=reward
+    )
     return mf.Instance(problem, np.array(means, float), BernoulliLaw() if law is None else law)
 
 
@@ -55,12 +57,15 @@ def test_bounded_rewards_decide_alike_too():
 
 def test_one_arm_needs_no_pull():
     runs = mf.simulate(instance([[0.5, 0.5]], [[0.1, 0.0]], [[1, 2]]), "mf-toptwo", trials=3)
-    assert runs.stopped.all() and (runs.cost == 0).all() and (runs.best == 0).all()
+    assert runs.stopped.all()
+    assert (runs.cost == 0).all()
+    assert (runs.best == 0).all()
 
 
 def test_one_fidelity():
     runs = mf.simulate(instance([[0.8], [0.3], [0.4]], [[0.0]] * 3, [[2.0]] * 3), "mf-toptwo", trials=100)
-    assert runs.stopped.all() and (runs.best != 0).sum() <= 5
+    assert runs.stopped.all()
+    assert (runs.best != 0).sum() <= 5
 
 
 def test_not_every_stream_is_pulled_first():
@@ -86,7 +91,8 @@ def test_a_fixed_batch_is_kept():
 
 def test_tiny_delta():
     runs = mf.simulate("poiani-mu3", "mf-toptwo", delta=1e-300, trials=3)
-    assert runs.stopped.all() and (runs.best == 2).all()
+    assert runs.stopped.all()
+    assert (runs.best == 2).all()
     assert runs.cost.mean() < 1.5 * limit("poiani-mu3", 1e-300)
 
 
@@ -110,7 +116,10 @@ def test_mean_cost(name, delta, most):
         runs = mf.simulate(name, "mf-toptwo", delta=delta, trials=400, seed=3)
     assert runs.stopped.all()
     assert runs.cost.mean() <= most
-    assert binomtest(int((runs.best != runs.instance.best).sum()), 400, delta, alternative="greater").pvalue > 1e-3
+    assert (
+        binomtest(int((runs.best != runs.instance.best).sum()), 400, delta, alternative="greater").pvalue
+        > 1e-3
+    )
 
 
 @pytest.mark.parametrize("name", ["figure-1a", "forever"])
@@ -135,10 +144,10 @@ def test_low_variance_pays(name):
         pytest.skip(f"data set {name} is not beside the checkout")
     rows = mf.load_instance(SHARED / name)
     both, tilt = (
-        mf.simulate(rows, policy, trials=8, seed=1)
-        for policy in ("mf-toptwo", "mf-toptwo:evidence=tilt")
+        mf.simulate(rows, policy, trials=8, seed=1) for policy in ("mf-toptwo", "mf-toptwo:evidence=tilt")
     )
-    assert both.stopped.all() and (both.best == rows.best).all()
+    assert both.stopped.all()
+    assert (both.best == rows.best).all()
     assert 10 * both.cost.mean() <= tilt.cost.mean()
 
 
@@ -150,7 +159,11 @@ HURTFUL = {
     "near 0": instance([[0.05], [0.02]], [[0.0]] * 2, [[1.0]] * 2),
     "near 1": instance([[0.98, 0.99], [0.96, 0.95]], [[0.01, 0.0]] * 2, [[0.2, 1]] * 2),
     "gaussian": instance(
-        [[0.0, 0.1], [0.2, 0.1], [0.15, 0.25]], [[0.1, 0.0]] * 3, [[0.05, 1]] * 3, GaussianLaw(0.3), mf.Gaussian(0.3)
+        [[0.0, 0.1], [0.2, 0.1], [0.15, 0.25]],
+        [[0.1, 0.0]] * 3,
+        [[0.05, 1]] * 3,
+        GaussianLaw(0.3),
+        mf.Gaussian(0.3),
     ),
     "beta": instance([[0.4, 0.5], [0.5, 0.4]], [[0.1, 0.0]] * 2, [[0.1, 1]] * 2, BetaLaw(3.0), "bounded"),
     "two points": instance(
@@ -158,7 +171,9 @@ HURTFUL = {
     ),
     "constant": instance([[0.5], [0.49]], [[0.0]] * 2, [[1.0]] * 2, TableLaw([[[0.5]], [[0.49]]]), "bounded"),
     "bias per arm": instance(
-        [[0.5, 0.6], [0.5, 0.5], [0.55, 0.45]], [[0.1, 0.0], [0.0, 0.0], [0.1, 0.0]], [[0.1, 1], [0.2, 2], [0.1, 1]]
+        [[0.5, 0.6], [0.5, 0.5], [0.55, 0.45]],
+        [[0.1, 0.0], [0.0, 0.0], [0.1, 0.0]],
+        [[0.1, 1], [0.2, 2], [0.1, 1]],
     ),
 }
 
@@ -229,7 +244,8 @@ def test_records_prove_every_defeat_again():
     assert [entry["arm"] for entry in records] == [1, 2]
     threshold = math.log(2 / 0.1)
     for entry in records:
-        assert entry["by"] == 0 and entry["evidence"] == threshold
+        assert entry["by"] == 0
+        assert entry["evidence"] == threshold
         again = from_record(used, entry)
         assert evidence(used, algorithm.params, again, entry["by"], entry["arm"]) >= threshold - 0.05
 

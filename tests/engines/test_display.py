@@ -3,6 +3,7 @@
 import io
 import math
 import sys
+import time
 
 import pytest
 from rich.console import Console
@@ -32,7 +33,8 @@ def test_short_runs_say_nothing_off_a_terminal(make, evaluators, capfd):
 def test_lines_tell_pulls_money_the_best_its_confidence_and_what_is_to_come(played, capsys):
     lines = display.Lines(played)
     view = played.view()
-    lines.show(view, 3)
+    lines.running = 3
+    lines.show(view)
     said = capsys.readouterr().err
     assert said.startswith("two\\nlines [bold]: ")
     assert said.count("\n") == 1
@@ -52,7 +54,7 @@ def test_lines_come_less_and_less_often(played, monkeypatch):
     for _ in range(6):
         now = lines.due
         times.append(now)
-        lines.show(played.view(), 1)
+        lines.show(played.view())
     assert times == [5.0, 15.0, 35.0, 75.0, 135.0, 195.0]
 
 
@@ -60,7 +62,8 @@ def test_the_live_picture(played, monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(display, "_console", lambda: Console(file=screen, force_terminal=True, width=120))
     with display.Live(played) as live:
-        live.show(played.view(), 2)
+        live.running = 2
+        live.show(played.view())
         live.say("ending")
     said = screen.getvalue()
     assert "two\\nlines [bold]" in said
@@ -74,14 +77,19 @@ def test_a_terminal_gets_the_live_picture(make, evaluators, monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(display, "_console", lambda: Console(file=screen, force_terminal=True, width=120))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    make(30.0).optimize(evaluators.noisy)
+
+    def wait(view):
+        while "pulls" not in screen.getvalue():
+            time.sleep(0.001)
+
+    make(30.0).optimize(evaluators.noisy, callback=wait)
     assert "pulls" in screen.getvalue()
 
 
 def test_a_budget_has_no_confidence_to_reach(make, evaluators, capsys):
     study = make(None, policy="elimination", budget=200.0)
     study.optimize(evaluators.noisy, progress=False)
-    display.Lines(study).show(study.view(), 1)
+    display.Lines(study).show(study.view())
     said = capsys.readouterr().err
     assert "100% of the budget" in said
     assert "confidence" not in said

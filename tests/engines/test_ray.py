@@ -1,5 +1,9 @@
 """A real Ray cluster of several nodes on this machine."""
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
 
 from mfbandit.errors import InvalidInput
@@ -11,6 +15,8 @@ ray = pytest.importorskip("ray", reason="Ray is not installed")
 def cluster():
     from ray.cluster_utils import Cluster
 
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]))
     quick_to_notice = {"health_check_period_ms": 200, "health_check_failure_threshold": 3}
     nodes = Cluster(
         initialize_head=True,
@@ -22,6 +28,7 @@ def cluster():
     yield nodes
     ray.shutdown()
     nodes.shutdown()
+    patch.undo()
 
 
 def test_a_failure_on_another_machine_says_what_was_raised(cluster, make, evaluators):

@@ -88,7 +88,7 @@ def test_cost_counts_every_result_at_once(pair: mf.Problem) -> None:
 
 
 def test_results_are_json_and_frames(pair: mf.Problem) -> None:
-    study = play(create_study(pair, max_cost=100.0))
+    study = play(create_study(pair, max_cost=100.0, policy="lucb-c"))
     result = study.result()
     plain = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert plain["best"] == "b"
@@ -112,7 +112,7 @@ def test_infinite_bounds_are_json_too() -> None:
 
 @pytest.mark.parametrize("failures", [False, True])
 def test_export_and_import(pair: mf.Problem, tmp_path: Path, failures: bool) -> None:
-    study = create_study(pair, max_cost=200.0, name="it's <mine>", retries=3)
+    study = create_study(pair, max_cost=200.0, name="it's <mine>", retries=3, policy="lucb-c")
     play(study, 20)
     if failures:
         study.fail(study.ask()[0], 'two\nlines "quoted"')
@@ -149,7 +149,7 @@ def _edit(path: Path, edit: Any) -> None:
 )
 def test_damaged_files_are_refused(pair: mf.Problem, tmp_path: Path, edit: Any, says: str) -> None:
     path = tmp_path / "s.jsonl"
-    play(create_study(pair), 10).export(path)
+    play(create_study(pair, policy="lucb-c"), 10).export(path)
     _edit(path, edit)
     with pytest.raises(StorageError, match=says):
         import_study(path, tmp_path / "s.db")

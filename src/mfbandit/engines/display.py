@@ -1,18 +1,21 @@
 """The progress of a study, on stderr: live on a terminal, a plain line now and then elsewhere.
 
-A display is asked to show something only when it is due, and takes at most a small share of the time.
+A display looks at the study from a thread of its own, so that no evaluation waits for it, and takes only a
+small share of the time.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mfbandit.cli.output import amount
 from mfbandit.engines.outlook import Outlook
 from mfbandit.engines.words import percent, shown
+from mfbandit.errors import StudyError
 
 if TYPE_CHECKING:
     from mfbandit.study.study import Study
@@ -26,18 +29,15 @@ _PATIENCE = 0.3
 _REFRESH = 0.2
 _FIRST_LINE, _LAST_LINE = 5.0, 60.0
 #: A picture may take one part in this many of the time.
-_SHARE = 20.0
+_SHARE = 8.0
 _BAR_WIDTH = 32
 
 
 class Display(Protocol):
     """Shows how far a study is."""
 
-    due: float
-    """When it wants to show something, on the monotonic clock."""
-
-    def show(self, view: View, running: int) -> None:
-        """Show where the study stands."""
+    running: int
+    """How many evaluations run."""
 
     def say(self, sentence: str) -> None:
         """Show a sentence."""
@@ -62,10 +62,7 @@ def make_display(study: Study, wanted: bool) -> Display:
 class Silent:
     """Shows nothing."""
 
-    due = float("inf")
-
-    def show(self, view: View, running: int) -> None:
-        """Show nothing."""
+    running = 0
 
     def say(self, sentence: str) -> None:
         """Say nothing."""
@@ -83,15 +80,49 @@ class Silent:
 
 
 class _Report:
-    """What there is to say of a study, in pieces of text."""
+    """What there is to say of a study, and a thread that says it now and then."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, first: float) -> None:
         settings = study.settings
+        self.running = 0
+        self.due = time.monotonic() + first
+        self._study = study
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="mfbandit-display", daemon=True)
         self.name = shown(study.name)
         self.spends = settings.spends
         self.limit = settings.limit
         self.target = 1.0 - settings.delta
         self.outlook = Outlook(settings.problem.n_arms, settings.delta)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._close()
+
+    def _watch(self) -> None:
+        """Show the study whenever it is due."""
+        while not self._ended.wait(max(0.0, self.due - time.monotonic())):
+            try:
+                self.show(self._study.view())
+            except StudyError:  # the loop meets it too, and says so
+                return
+
+    def show(self, view: View) -> None:
+        """Show where the study stands, and when to do so again."""
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        """Leave nothing on the screen."""
 
     def share(self, view: View) -> float:
         """How far the study is, between 0 and 1."""
@@ -103,9 +134,9 @@ class _Report:
             return f"{self.share(view):.0%} of the budget"
         return f"confidence {percent(view.confidence)} → {percent(self.target)}"
 
-    def facts(self, view: View, running: int) -> list[str]:
+    def facts(self, view: View) -> list[str]:
         """Pulls, money, the best arm and what is to come."""
-        busy = f" ({running} running)" if running else " (waiting for other workers)"
+        busy = f" ({self.running} running)" if self.running else " (waiting for other workers)"
         found = [f"{view.pulls:,} pulls{busy}"]
         left = f" of {amount(self.limit)}, {amount(self.limit - view.cost)} left"
         found.append(f"spent {amount(view.cost)}{left if self.limit < float('inf') else ''}")
@@ -121,13 +152,12 @@ class Lines(_Report):
     """A plain line now and then, less and less often."""
 
     def __init__(self, study: Study) -> None:
-        super().__init__(study)
+        super().__init__(study, _FIRST_LINE)
         self._pause = _FIRST_LINE
-        self.due = time.monotonic() + self._pause
 
-    def show(self, view: View, running: int) -> None:
+    def show(self, view: View) -> None:
         """Print a line."""
-        self.say(", ".join([*self.facts(view, running), self.sure(view)]))
+        self.say(", ".join([*self.facts(view), self.sure(view)]))
         self._pause = min(2.0 * self._pause, _LAST_LINE)
         self.due = time.monotonic() + self._pause
 
@@ -135,28 +165,16 @@ class Lines(_Report):
         """Print a sentence."""
         print(f"{self.name}: {sentence}", file=sys.stderr, flush=True)
 
-    def __enter__(self) -> Lines:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        pass
-
 
 class Live(_Report):
     """A bar and a line that change in place, and are gone when the study is."""
 
     def __init__(self, study: Study) -> None:
-        super().__init__(study)
+        super().__init__(study, _PATIENCE)
         self._started = time.monotonic()
         self._live: Any = None
-        self.due = self._started + _PATIENCE
 
-    def show(self, view: View, running: int) -> None:
+    def show(self, view: View) -> None:
         """Draw the study as it stands."""
         from rich.live import Live as Picture
 
@@ -164,11 +182,11 @@ class Live(_Report):
         if self._live is None:
             self._live = Picture(console=_console(), auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(self._picture(view, running), refresh=True)
+        self._live.update(self._picture(view), refresh=True)
         took = time.monotonic() - began
         self.due = began + max(_REFRESH, _SHARE * took)
 
-    def _picture(self, view: View, running: int) -> Any:
+    def _picture(self, view: View) -> Any:
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -182,7 +200,7 @@ class Live(_Report):
             Text(self.sure(view), style="bold cyan"),
             Text(f"{seconds // 60}:{seconds % 60:02}", style="dim"),
         )
-        return Group(bar, Text("  " + " · ".join(self.facts(view, running)), style="dim"))
+        return Group(bar, Text("  " + " · ".join(self.facts(view)), style="dim"))
 
     def say(self, sentence: str) -> None:
         """Print a sentence above the picture."""
@@ -192,15 +210,7 @@ class Live(_Report):
             Text(f"{self.name}: {sentence}", style="yellow")
         )
 
-    def __enter__(self) -> Live:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def _close(self) -> None:
         if self._live is not None:
             self._live.stop()
 

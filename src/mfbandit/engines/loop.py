@@ -1,7 +1,7 @@
 """The loop that keeps evaluations running until a study is done.
 
-One thread, the caller's, talks to the study and to the display; evaluations run elsewhere and report
-through a queue. So it is here that leases are renewed, and nothing of it slows an evaluation.
+One thread, the caller's, talks to the study; evaluations run elsewhere and report through a queue. So it
+is here that leases are renewed, and nothing of it slows an evaluation.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from mfbandit.engines.display import Display, make_display
 from mfbandit.engines.engine import Engine, Evaluate, Resources, make_engine, reason
 from mfbandit.engines.interrupts import Interrupts
+from mfbandit.engines.words import shown
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.study.pull import Pull
 
@@ -39,6 +40,8 @@ _BEATS = 4
 _SHORT_PAUSE, _LONG_PAUSE = 0.01, 1.0
 #: How long evaluations may go on after Ctrl-C.
 _GRACE_SECONDS = 3.0
+#: Letters of a reason in the warning; all of it is in the log of the study.
+_LONGEST = 300
 
 
 def optimize(
@@ -162,7 +165,7 @@ class _Run:
     def _patience(self) -> float:
         """How long nothing but a report is of interest."""
         now = time.monotonic()
-        wait = min(self.next_beat, self.display.due, self.stop_at) - now
+        wait = min(self.next_beat, self.stop_at) - now
         if len(self.running) < self.workers:
             # Other processes may complete the round, or give pulls back.
             wait = min(wait, self.pause)
@@ -188,24 +191,25 @@ class _Run:
             self.study.release([pull])
             raise StudyError(f"the executor is broken: {error}; make a new one and run again") from error
         said = reason(error)
-        _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, " ".join(said.split()))
+        short = shown(" ".join(said.split()), _LONGEST)
+        _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, short)
         _logger.debug("the failure of pull %d", pull.id, exc_info=error)
         self.study.fail(pull, said)
         # Its arm may have been retired: see at once which evaluations are still wanted.
         self.next_beat = time.monotonic()
 
     def _look_after(self) -> None:
-        """Renew the leases and the display when their time has come."""
+        """Renew the leases when their time has come, and drop what is no longer wanted."""
+        self.display.running = len(self.running)
         now = time.monotonic()
-        if now >= self.next_beat:
-            self.next_beat = now + self.lease / _BEATS
-            if self.running:
-                pulls = [pull for pull, _ in self.running.values()]
-                wanted = self.study.heartbeat(pulls, lease_seconds=self.lease)
-                for pull in set(pulls).difference(wanted):
-                    self.running.pop(pull.id)[1].cancel()
-        if now >= self.display.due:
-            self.display.show(self.study.view(), len(self.running))
+        if now < self.next_beat:
+            return
+        self.next_beat = now + self.lease / _BEATS
+        if self.running:
+            pulls = [pull for pull, _ in self.running.values()]
+            wanted = self.study.heartbeat(pulls, lease_seconds=self.lease)
+            for pull in set(pulls).difference(wanted):
+                self.running.pop(pull.id)[1].cancel()
 
     def _leave(self) -> None:
         """Give back what is not finished, and let go of the engine."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import sys
+from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -26,6 +30,19 @@ def import_ray() -> Any:
     return ray
 
 
+@contextlib.contextmanager
+def _own_modules() -> Iterator[None]:
+    """Let the workers of a cluster that is started here import what this process can."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(path or os.getcwd() for path in sys.path)
+    try:
+        yield
+    finally:
+        del os.environ["PYTHONPATH"]
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
 class RayTasks:
     """One Ray task per evaluation, with what its fidelity needs.
 
@@ -37,7 +54,8 @@ class RayTasks:
         self._ray = ray = import_ray()
         self._started = not ray.is_initialized()
         if self._started:
-            ray.init(log_to_driver=False, logging_level="warning")
+            with _own_modules():
+                ray.init(log_to_driver=False, logging_level="warning")
         self._evaluate = ray.put(evaluate)
         # Only lost nodes are Ray's to retry: failed evaluations are counted by the study.
         self._task = ray.remote(max_retries=_MOVES, retry_exceptions=False)(call)

@@ -278,13 +278,13 @@ class Search:
         best = 0 if answer is None else self.names.index(answer)
         table = self._table(best)
         score = table["mean_test_score"][best]
-        if math.isnan(score):
+        if math.isnan(score) and self.result.pulls:
             score = (table["lower_bound"][best] + table["upper_bound"][best]) / 2
         return {
             "best_index_": best,
             "best_params_": self.candidates[best],
             "best_score_": float(score),
-            "best_confidence_": 0.0 if answer is None else self.result.confidence,
+            "best_confidence_": 1.0 if len(self.names) == 1 else self.result.confidence,
             "cv_results_": table,
             "cost_": self.result.cost + self.pilot_cost,
             "n_fits_": self.fits,

@@ -27,6 +27,7 @@ from mfbandit.storage.records import (
 )
 from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
+from mfbandit.study.lineup import copy_state
 from mfbandit.study.pull import Pull, Seeds, make_pull
 from mfbandit.study.resume import resume
 from mfbandit.study.settings import Settings
@@ -35,9 +36,9 @@ __all__ = ["Desk"]
 
 Clock = Callable[[], float]
 
-#: A policy is compiled, which takes seconds, once a study has many rounds and planning them takes long.
-_COMPILE_AFTER_SECONDS = 0.2
-_COMPILE_AFTER_ROUNDS = 2000
+#: A policy is compiled, beside the study, once it has some rounds and planning them takes time.
+_COMPILE_AFTER_SECONDS = 0.02
+_COMPILE_AFTER_ROUNDS = 100
 #: How often a step that was cut off is done again.
 _ATTEMPTS = 5
 #: What a report of a pull can be.
@@ -320,4 +321,8 @@ class Desk:
         if course.rounds < _COMPILE_AFTER_ROUNDS:
             return
         course.lineup.asked_to_compile = True
-        course.lineup.compile(course.state)
+        # It takes seconds the first time on a machine, and which of the two plans does not matter.
+        compiling = threading.Thread(
+            target=course.lineup.compile, args=(copy_state(course.state),), daemon=True
+        )
+        compiling.start()

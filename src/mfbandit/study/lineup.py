@@ -38,9 +38,9 @@ class Lineup:
             for m, fidelity in enumerate(self.columns):
                 self.cells[arm, fidelity] = k, m
 
-    def compile(self, state: State) -> None:
-        """Compile `plan`, which takes seconds the first time on a machine; without numba, do nothing."""
-        arguments = self.problem, self.algorithm.params, copy_state(state), self.out.copy()
+    def compile(self, spare: State) -> None:
+        """Compile `plan`, with a state that may be spoilt; without numba, do nothing."""
+        arguments = self.problem, self.algorithm.params, spare, self.out.copy()
         try:
             faster = compiled(self.algorithm.plan)
             faster(*arguments)

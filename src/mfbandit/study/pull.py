@@ -22,7 +22,7 @@ class Pull:
     >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
     >>> pull = create_study(problem).ask()[0]
     >>> pull.id, pull.arm, pull.fidelity, pull.cost, pull.index
-    (0, 'b', 'quick', 1.0, 0)
+    (0, 'a', 'quick', 1.0, 0)
     """
 
     id: int

@@ -35,7 +35,7 @@ class Study(Desk):
     ...     for pull in study.ask(2):
     ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
     >>> study.best, study.status, study.cost
-    ('b', 'certified', 206.0)
+    ('b', 'certified', 6.0)
     """
 
     @property

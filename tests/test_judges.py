@@ -1,0 +1,221 @@
+import asyncio
+import json
+import threading
+
+import pytest
+
+from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
+from mfbandit.judges import Grader, Judging, Pace
+from mfbandit.judges_offline import stand_in_graders
+from mfbandit.study import create_study
+
+QUALITY = {"good": 0.9, "bad": 0.2}
+
+
+def judging(grade=lambda answer, item: 0.5, **settings):
+    grader = {key: settings.pop(key) for key in ("timeout", "at_once", "per_second") if key in settings}
+    graders = [Grader("judge", grade, price=0.1, **grader)]
+    return Judging(["a", "b"], settings.pop("items", range(5)), graders, **settings)
+
+
+def first_pulls(setup, n=2):
+    return create_study(setup.problem).ask(n)
+
+
+def all_at_once(setup, pulls):
+    async def run():
+        return await asyncio.gather(*(setup.evaluate(pull) for pull in pulls), return_exceptions=True)
+
+    return asyncio.run(run())
+
+
+def test_the_best_candidate_is_found_and_paid_for():
+    setup = Judging(list(QUALITY), range(300), stand_in_graders(QUALITY), reward="bernoulli")
+    result = setup.identify(policy="mf-toptwo", workers=4, progress=False)
+    assert result.best == "good"
+    assert result.status == "certified"
+    bill = setup.bill()
+    gradings = sum(one.paid + one.cached for one in bill.graders)
+    assert gradings == result.pulls
+    assert bill.total <= result.cost * (1 + 1e-9)
+    assert bill.total == pytest.approx(sum(one.paid * one.price for one in bill.graders))
+    assert bill.everything_cost == pytest.approx(2 * 300 * 0.3)
+    assert "would cost $180.00" in bill.sentence
+    assert bill.lines[0].startswith("small judge: $")
+    assert json.loads(json.dumps(bill.to_json()))["total"] == bill.total
+
+
+def test_the_seed_of_a_pull_picks_the_item():
+    setup = judging(items=range(10))
+    study = create_study(setup.problem, policy="lucb-top:batch=200")
+    items = [setup.item_of(pull) for pull in study.ask(400)]
+    assert set(items) == set(range(10))
+    counts = [items.count(item) for item in range(10)]
+    assert min(counts) > 15
+
+
+def test_nothing_is_paid_for_twice():
+    calls = []
+    setup = judging(lambda answer, item: float(calls.append((answer, item)) is None), items=range(3))
+    study = create_study(setup.problem, max_cost=4)
+    while not study.done:
+        for pull in study.ask():
+            study.tell(pull, setup.grade(pull))
+    assert len(calls) == len(set(calls)) <= 6
+    [grader] = setup.bill().graders
+    assert (grader.paid, grader.paid + grader.cached) == (len(calls), study.result().pulls)
+
+
+def test_calls_that_run_at_the_same_time_are_one():
+    calls = []
+
+    async def grade(answer, item):
+        calls.append(item)
+        await asyncio.sleep(0)
+        return 0.25
+
+    setup = judging(grade, items=["only"])
+    [pull] = first_pulls(setup, 1)
+    assert all_at_once(setup, [pull] * 5) == [0.25] * 5
+    assert calls == ["only"]
+    [grader] = setup.bill().graders
+    assert (grader.paid, grader.cached) == (1, 4)
+
+
+def test_a_file_keeps_grades_and_notices_changes(tmp_path):
+    file = tmp_path / "grades.jsonl"
+    first = Judging({"a": "x"}, ["item"], [Grader("judge", lambda a, i: 0.25, price=1)], cache=file)
+    [pull] = create_study(judging(items=["item"]).problem).ask()
+    pull = type(pull)(**{**vars(pull), "arm": "a"})
+    assert first.grade(pull) == 0.25
+    again = Judging({"a": "x"}, ["item"], [Grader("judge", lambda a, i: 0.75, price=1)], cache=file)
+    assert again.grade(pull) == 0.25
+    assert again.bill().total == 0.0
+    changed = Judging({"a": "y"}, ["item"], [Grader("judge", lambda a, i: 0.75, price=1)], cache=file)
+    assert changed.grade(pull) == 0.75
+    file.write_text("not a grade\n")
+    with pytest.raises(StorageError, match=r"line 1 of .* is not a grade: 'not a grade'"):
+        Judging({"a": "x"}, ["item"], [Grader("judge", lambda a, i: 0.25, price=1)], cache=file)
+
+
+def test_answers_are_made_once():
+    made = []
+
+    def respond(candidate, item):
+        made.append((candidate, item))
+        return f"{candidate} says {item}"
+
+    graders = [
+        Grader("first word", lambda answer, item: float(answer.startswith("b")), price=1, bias=0.1),
+        Grader("all", lambda answer, item: float(answer == f"b says {item}"), price=2),
+    ]
+    setup = Judging(["a", "b"], ["x"], graders, respond=respond, answer_price=0.5)
+    assert setup.problem.costs[0].tolist() == [1.5, 2.5]
+    result = setup.identify(policy="mf-toptwo", max_cost=300, progress=False)
+    assert result.best == "b"
+    assert sorted(made) == [("a", "x"), ("b", "x")]
+    assert setup.bill().answers == 2
+    assert setup.bill().lines[-1] == "answers: $1.00 for 2 at $0.50"
+
+
+def test_no_more_than_so_many_at_once():
+    running, most = [], []
+    lock = threading.Lock()
+
+    async def grade(answer, item):
+        with lock:
+            running.append(item)
+            most.append(len(running))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        running.remove(item)
+        return 1.0
+
+    setup = judging(grade, items=range(50), at_once=2)
+    pulls = create_study(setup.problem, policy="lucb-top:batch=30").ask(30)
+    assert all_at_once(setup, pulls) == [1.0] * 30
+    assert max(most) == 2
+
+
+def test_calls_keep_their_pace(monkeypatch):
+    pauses = []
+
+    async def sleep(seconds):
+        pauses.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    setup = judging(items=range(1000), per_second=10)
+    pulls = create_study(setup.problem, policy="lucb-top:batch=5").ask(5)
+    all_at_once(setup, pulls)
+    assert max(pauses) == pytest.approx(0.4, abs=0.05)
+    pace = Pace(None)
+    assert [pace.wait(now) for now in (1.0, 1.0)] == [0.0, 0.0]
+
+
+def test_graders_that_raise_end_the_study_with_a_reason():
+    def grade(answer, item):
+        raise ConnectionError("no route to the judge")
+
+    setup = judging(grade)
+    [pull] = first_pulls(setup, 1)
+    sentence = r"grader 'judge' raised ConnectionError: no route to the judge for candidate '[ab]', item \d"
+    with pytest.raises(StudyError, match=sentence):
+        setup.grade(pull)
+    result = setup.identify(policy="mf-toptwo", progress=False, retries=0)
+    assert result.status == "failed"
+    assert "no route to the judge" in result.reasons[0]
+
+
+def test_graders_that_do_not_answer_are_given_up():
+    async def grade(answer, item):
+        await asyncio.Event().wait()
+
+    setup = judging(grade, timeout=0.01)
+    [pull] = first_pulls(setup, 1)
+    with pytest.raises(StudyError, match=r"grader 'judge' did not answer within 0.01 s for candidate"):
+        setup.grade(pull)
+
+
+def test_an_answer_that_cannot_be_made():
+    setup = judging(respond=lambda candidate, item: 1 / 0)
+    with pytest.raises(StudyError, match="respond raised ZeroDivisionError"):
+        setup.grade(first_pulls(setup, 1)[0])
+
+
+@pytest.mark.parametrize("score", [float("nan"), 7.0, -0.1, "good", None])
+def test_scores_that_are_none(score):
+    setup = judging(lambda answer, item: score)
+    with pytest.raises(RewardError, match=r"grader 'judge' gave .* for candidate .*; a score must be"):
+        setup.grade(first_pulls(setup, 1)[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Judging([], [1], [Grader("j", print, 1)]), "candidates are empty"),
+        (lambda: Judging(["a"], [], [Grader("j", print, 1)]), "items are empty"),
+        (lambda: Judging(["a"], [1], []), "at least one fidelity"),
+        (lambda: Judging(["a"], [1], ["judge"]), "graders must be Grader objects, got 'judge'"),
+        (lambda: Judging(["a"], [1], [Grader("j", print, 1, bias=0.1)]), "no fidelity has bias 0"),
+        (lambda: Judging(["a"], [1], [Grader("j", print, 1)], answer_price=-1), "answer_price must be"),
+        (lambda: Grader("j", print, 0), "price of grader 'j' must be a number > 0, got 0"),
+        (lambda: Grader("j", print, 1, timeout=-1), "timeout of grader 'j' must be a number > 0, got -1"),
+        (lambda: Grader("j", print, 1, at_once=1.5), "at_once of grader 'j' must be a whole number"),
+        (lambda: Grader("j", 3, 1), "grade of 'j' must be a function"),
+        (lambda: Grader("", print, 1), "must not be empty"),
+        (lambda: stand_in_graders({"a": 2.0}), "the quality of 'a' is 2.0"),
+    ],
+)
+def test_bad_input(make, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        make()
+
+
+def test_stand_ins_keep_their_bounds():
+    small, large, people = stand_in_graders(QUALITY)
+    for answer, quality in QUALITY.items():
+        truth = sum(people.grade(answer, item) for item in range(4000)) / 4000
+        assert truth == pytest.approx(quality, abs=0.03)
+        for judge in (small, large):
+            mean = sum(judge.grade(answer, item) for item in range(4000)) / 4000
+            assert abs(mean - truth) <= judge.bias
