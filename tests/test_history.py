@@ -41,7 +41,7 @@ def test_moments_are_what_the_study_saw():
 
 
 def test_the_first_pulls_only(study):
-    assert history(study, 5, pulls=20)[-1].pulls == 20
+    assert history(study, 5, pulls=9)[-1].pulls == 9
     assert history(create_study(study.problem)) == []
     with pytest.raises(InvalidInput, match="points must be a whole number >= 1, got 0"):
         history(study, 0)

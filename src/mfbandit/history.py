@@ -48,7 +48,8 @@ def history(study: Study, points: int = 60, *, pulls: int | None = None) -> list
     --------
     >>> import mfbandit as mf
     >>> from mfbandit.study import create_study
-    >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=100)
+    >>> problem = mf.Problem(["a", "b"], [("exact", 1.0, 0.0)])
+    >>> study = create_study(problem, policy="lucb-top", max_cost=100)
     >>> while not study.done:
     ...     for pull in study.ask():
     ...         _ = study.tell(pull, 0.1 if pull.arm == "a" else 0.9)

@@ -132,7 +132,7 @@ class Judging:
     ...     return float(item in prompt)
     >>> judging = Judging({"a": "x", "b": "xyz"}, ["x", "y", "z"], [Grader("exact", count, price=1)])
     >>> from mfbandit.study import create_study
-    >>> study = create_study(judging.problem, max_cost=20)
+    >>> study = create_study(judging.problem, policy="lucb-top", max_cost=20)
     >>> while not study.done:
     ...     for pull in study.ask():
     ...         _ = study.tell(pull, judging.grade(pull))

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.algorithms.mf_toptwo import MFTopTwo, beaten_records, evidence
-from mfbandit.algorithms.toptwo_memory import from_record
+from mfbandit.algorithms.toptwo_memory import from_record, quiet_at
 from mfbandit.core import Goal, arrays, new_state, observe
 from mfbandit.errors import PolicyError
 from mfbandit.instances import BernoulliLaw, BetaLaw, GaussianLaw, TableLaw
@@ -259,3 +259,23 @@ def test_evidence_changes_no_state():
     assert evidence(used, algorithm.params, state, 1, 0) == -math.inf
     assert algorithm.recommend(used, algorithm.params, state) == 0
     assert all((a == b).all() for a, b in zip(before, state, strict=True))
+
+
+def test_a_best_arm_that_was_beaten_by_mistake_returns():
+    instance = mf.Instance(
+        mf.Problem(3, [("true", 1.0, 0.0)], reward="bernoulli"), [[0.8], [0.5], [0.5]], mf.BernoulliLaw()
+    )
+    study = mf.create_study(instance.problem, delta=0.001, policy="mf-toptwo", max_cost=50_000)
+    evaluate = instance.evaluator(seed=4)
+    told = 0
+    while not study.done:
+        for pull in study.ask(1000):
+            study.tell(pull, evaluate(pull))
+            told += 1
+        if told == 12:
+            # What happens with probability delta: the best arm is out, and the two that are left tie.
+            state = study.current().state
+            state.notes[0] = 2
+            state.memory[quiet_at(study.current().lineup.problem)] = study.cost
+    assert study.status == "certified"
+    assert study.best == "arm 0"

@@ -59,3 +59,10 @@ def fail_on_poor(pull):
 
 def hour(pull):
     time.sleep(3600)
+
+
+def poor_sleeps_then_fails(pull):
+    if pull.arm == "poor":
+        if pull.index == 0:
+            hour(pull)
+        never(pull)

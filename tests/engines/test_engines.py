@@ -310,3 +310,12 @@ def test_a_study_that_is_done_asks_for_nothing():
     study = create_study(PAIR, max_cost=4.0)
     study.optimize(lambda pull: 0.5, progress=False)
     assert study.optimize(lambda pull: 1 / 0, progress=False).status == "max_cost"
+
+
+def test_a_process_that_is_no_longer_wanted_is_ended(make, evaluators, tmp_path):
+    study = make(retries=0, on_failure="retire", max_cost=60.0)
+    sleepy = evaluators.Once(tmp_path, range(300), evaluators.poor_sleeps_then_fails)
+    began = time.monotonic()
+    result = study.optimize(sleepy, workers=3, engine="processes", progress=False)
+    assert set(result.retired) == {"poor"}
+    assert time.monotonic() - began < 30

@@ -22,7 +22,8 @@ most a quarter of what the stream has, so that the work per pull falls as a run 
 
 **It stops.** Every stream of a pair that stays unresolved is pulled again and again by rule 5, at the
 truest fidelity too, so the fallback level of the certificate grows without bound for every pair with
-different truths.
+different truths. Should the best arm have been beaten by mistake and the others tie, it returns when
+nothing has happened for long.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ from mfbandit.algorithms.toptwo_memory import (
     beaten_records,
     evidence,
     memory_size,
+    quiet_at,
     record,
     scratch_at,
     take_in,
@@ -80,6 +82,8 @@ TUNING = {
 }
 #: A round costs at most this part of all that was spent, and pulls at most this part of the stream.
 _ROUND, _PART = 0.01, 0.25
+#: Beaten arms return when the cost has grown by this factor since the race last changed.
+_PATIENCE = 4.0
 
 
 @kernel
@@ -181,6 +185,24 @@ def lead(problem: Arrays, params: TopTwoParams, state: State) -> int:
 
 
 @kernel
+def give_second_chance(problem: Arrays, params: TopTwoParams, state: State) -> bool:
+    """Put beaten arms back into the race if nobody was beaten while the cost grew fourfold.
+
+    With probability delta the best arm was beaten wrongly; if the others tie, the race would then never
+    end. Returning is always safe: a wrong answer still needs that the best arm was beaten once. It is
+    nearly free, since those that were beaten rightly are beaten again by the rewards that are there.
+    """
+    quiet = quiet_at(problem)
+    if params.epsilon > 0.0 or not 0.0 < _PATIENCE * state.memory[quiet] <= state.spent[0]:
+        return False
+    state.memory[quiet] = state.spent[0]
+    for k in range(problem.cost.shape[0]):
+        state.notes[k] = 0
+        state.memory[k * PER_ARM + DUE] = 0.0
+    return True
+
+
+@kernel
 def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     """Take in the rewards of the last round; return the leader.
 
@@ -192,10 +214,11 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     take_in(problem, state)
     for k in range(arms) if pulled < 0 else range(pulled, pulled + 1):
         refresh(problem, params.doubt, state, k)
+    returned = give_second_chance(problem, params, state)
     leader = lead(problem, params, state)
     changed = state.clock[LEADER] != leader + 1
     state.clock[LEADER] = leader + 1
-    every = changed or pulled == leader
+    every = changed or returned or pulled == leader
     for b in range(arms):
         if changed:
             state.memory[b * PER_ARM + DUE] = 0.0

@@ -8,6 +8,7 @@ what                 numbers    meaning
 per arm              8 K        `mfbandit.algorithms.toptwo`: estimates and cached comparisons
 active statistics    3 K M      n, S, Q of the active rewards, by arm, then fidelity
 before               3          n, S, Q of the stream pulled last, before its active pulls
+quiet                1          total cost when the race last changed: an arm was beaten, or arms returned
 records              12 K M     for every beaten arm: who beat it is in `State.notes` (arm + 1); here, for
                                 the winner and then the loser, by fidelity: n, S, Q, and n, S, Q active
 scratch              the rest   of the certificate
@@ -29,7 +30,7 @@ from mfbandit.confidence.pair import PROVEN, infimum, pair_scratch, prove
 from mfbandit.core import OWN, Arrays, State
 from mfbandit.kernel import compiled, kernel
 
-__all__ = ["CLOCK", "activate", "beaten_records", "evidence", "memory_size", "proves", "record", "take_in"]
+__all__ = ["CLOCK", "activate", "beaten_records", "evidence", "memory_size", "proves", "quiet_at", "record", "take_in"]
 
 #: Places of the clock: leader + 1, arm pulled last + 1, its stream + 1 if its rewards are active.
 LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
@@ -52,9 +53,15 @@ def before_at(problem: Arrays) -> int:
 
 
 @kernel
+def quiet_at(problem: Arrays) -> int:
+    """Where the total cost is noted at which the race last changed."""
+    return before_at(problem) + 3
+
+
+@kernel
 def records_at(problem: Arrays) -> int:
     """Where the records of beaten arms start."""
-    return before_at(problem) + 3
+    return before_at(problem) + 4
 
 
 @kernel
@@ -97,6 +104,7 @@ def record(problem: Arrays, params: TopTwoParams, state: State, winner: int, los
     fidelities = problem.cost.shape[1]
     state.notes[loser] = winner + 1
     state.memory[loser * PER_ARM + EVIDENCE] = params.threshold
+    state.memory[quiet_at(problem)] = state.spent[0]
     place = records_at(problem) + 2 * _KEPT * loser * fidelities
     for side in range(2):
         arm = winner if side == 0 else loser
@@ -149,7 +157,9 @@ def from_record(problem: Arrays, entry: dict[str, Any]) -> State:
     return state
 
 
-def _search_from(problem: Arrays, params: TopTwoParams, state: State, better: int, worse: int) -> tuple[float, float]:
+def _search_from(
+    problem: Arrays, params: TopTwoParams, state: State, better: int, worse: int
+) -> tuple[float, float]:
     """Where to begin the search for the least evidence, and the length of its first step."""
     first, second = (truth(problem, params.doubt, state, arm)[0] for arm in (better, worse))
     gap = abs(first - second) + params.epsilon

@@ -161,8 +161,7 @@ def best(storage: StorageUrl, study: StudyName = None, json: Json = False) -> No
 
     result = _open(storage, study).result()
     if json:
-        keys = ("study", "status", "best", "confidence", "cost", "pulls")
-        print_json({key: getattr(result, key) for key in keys})
+        print_json(result.to_json())
     else:
         print(sentence(result))
     if result.best is None:

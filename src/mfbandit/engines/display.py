@@ -179,12 +179,14 @@ class Live(_Report):
         from rich.live import Live as Picture
 
         began = time.monotonic()
-        if self._live is None:
+        first = self._live is None
+        if first:
             self._live = Picture(console=_console(), auto_refresh=False, transient=True)
             self._live.start()
         self._live.update(self._picture(view), refresh=True)
-        took = time.monotonic() - began
-        self.due = began + max(_REFRESH, _SHARE * took)
+        # The first one takes longer: it loads or compiles what it needs.
+        took = 0.0 if first else time.monotonic() - began
+        self.due = time.monotonic() + max(_REFRESH, _SHARE * took)
 
     def _picture(self, view: View) -> Any:
         from rich.console import Group

@@ -44,8 +44,8 @@ class Engine(Protocol):
     def submit(self, pull: Pull) -> Future[Any]:
         """Start an evaluation; its future brings the reward, or what went wrong."""
 
-    def close(self, abandon: bool) -> None:
-        """Let go of everything; with `abandon`, without waiting for evaluations that still run."""
+    def close(self) -> None:
+        """Let go of everything; evaluations that still run are given up."""
 
 
 def call(evaluate: Evaluate, pull: Pull) -> Any:

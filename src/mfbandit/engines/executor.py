@@ -29,5 +29,5 @@ class Borrowed:
         except RuntimeError as error:
             raise StudyError(f"the executor takes no work: {error}") from error
 
-    def close(self, abandon: bool) -> None:
+    def close(self) -> None:
         """Leave the executor as it is."""

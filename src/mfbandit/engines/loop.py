@@ -216,7 +216,7 @@ class _Run:
         abandoned, self.running = list(self.running.values()), {}
         for _, future in abandoned:
             future.cancel()
-        self.engine.close(abandon=bool(abandoned))
+        self.engine.close()
         if abandoned:
             try:
                 self.study.release([pull for pull, _ in abandoned])

@@ -75,10 +75,10 @@ class Processes:
         self._processes.pop(pool, None)
         pool.shutdown(wait=False)
 
-    def close(self, abandon: bool) -> None:
-        """End the processes; with `abandon`, whatever they are doing."""
+    def close(self) -> None:
+        """End the processes, whatever they are doing."""
         for pool, process in list(self._processes.items()):
-            if abandon and pool not in self._idle and process.done() and not process.exception():
+            if pool not in self._idle and process.done() and not process.exception():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process.result(), signal.SIGTERM)
             pool.shutdown(wait=False, cancel_futures=True)

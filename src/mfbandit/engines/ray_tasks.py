@@ -90,7 +90,7 @@ class RayTasks:
         future.add_done_callback(lambda done: self._references.pop(reference, None))
         return future
 
-    def close(self, abandon: bool) -> None:
+    def close(self) -> None:
         """Cancel what still runs, and end the cluster if it was started here."""
         for reference in list(self._references):
             self._ray.cancel(reference, force=True)

@@ -63,7 +63,7 @@ class Threads:
         with self._lock:
             self._idle += 1
 
-    def close(self, abandon: bool) -> None:
+    def close(self) -> None:
         """Tell the threads to end when they are done."""
         for _ in range(self._started):
             self._tasks.put(None)
@@ -90,10 +90,10 @@ class Loop:
         """Start an evaluation."""
         return asyncio.run_coroutine_threadsafe(self._evaluate(pull), self._loop)
 
-    def close(self, abandon: bool) -> None:
-        """Cancel what still runs, and end the loop."""
+    def close(self) -> None:
+        """Cancel what still runs, and end the loop; a coroutine that does not heed it is left behind."""
         asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop)
-        self._thread.join(timeout=1.0 if abandon else None)
+        self._thread.join(timeout=1.0)
 
     async def _cancel_all(self) -> None:
         tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
