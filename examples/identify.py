@@ -6,7 +6,6 @@ Run it, press Ctrl-C, run it again: it goes on where it stopped.
 import random
 
 import mfbandit as mf
-from mfbandit.engines import identify
 
 LIKED = {"plain": 0.35, "step by step": 0.85, "with examples": 0.6}
 
@@ -25,7 +24,5 @@ def evaluate(pull):
 
 
 if __name__ == "__main__":
-    result = identify(
-        problem, evaluate, delta=0.05, policy="mf-toptwo", storage="sqlite:///prompts.db", workers=4
-    )
+    result = mf.identify(problem, evaluate, delta=0.05, storage="sqlite:///prompts.db", workers=4)
     print(f"{result.best} ({result.status}, confidence {result.confidence:.3f}), for {result.cost:.2f}")

@@ -61,7 +61,7 @@ def certificate(view: View) -> dict[str, Any]:
     dict
         Plain JSON; `verify` checks it.
     """
-    settings, problem = view.settings, view.settings.problem
+    settings, problem = view.settings, view.problem
     names = problem.arms
     threshold = _threshold(len(view.arms), settings.delta)
     if isinstance(settings.policy, MFTopTwo):
@@ -108,9 +108,7 @@ def _claim(view: View, threshold: float) -> str:
     if settings.epsilon > 0:
         what = f"the true mean of {view.best!r} is within {settings.epsilon:g} of the highest of {others}"
     if view.status == "certified":
-        return (
-            f"With probability at least {1 - settings.delta:g}, {what}, provided the bounds on the biases hold."
-        )
+        return f"With probability at least {1 - settings.delta:g}, {what}, provided the bounds on the biases hold."
     return (
         f"Not certified ({view.status}): {what} with confidence {view.confidence:.4g} so far, "
         f"of {1 - settings.delta:g} wanted."
@@ -197,7 +195,9 @@ def _faults(found: Mapping[str, Any]) -> list[str]:
     threshold = _threshold(len(arms), goal.delta)
     faults = []
     if abs(threshold - float(found["threshold"])) > _SLACK:
-        faults.append(f"the threshold must be log((K - 1) / delta) = {threshold:.6g}, not {found['threshold']:.6g}")
+        faults.append(
+            f"the threshold must be log((K - 1) / delta) = {threshold:.6g}, not {found['threshold']:.6g}"
+        )
     if found["answer"] not in arms:
         return [*faults, f"the answer {found['answer']!r} is none of the arms"]
     columns = [[fidelity.name for fidelity in problem.fidelities].index(name) for name in names]
@@ -281,7 +281,9 @@ def _unproven(
 
         value = beats(seen, state, winner, loser, goal.epsilon / problem.reward.span)
         if value + _SLACK < threshold:
-            return [f"the evidence that {entry['by']!r} beats {entry['arm']!r} is {value:.4g}, under {threshold:.4g}"]
+            return [
+                f"the evidence that {entry['by']!r} beats {entry['arm']!r} is {value:.4g}, under {threshold:.4g}"
+            ]
         return []
     for part in ("winner", "loser"):
         fault = _passive_fault(seen, entry[part])
@@ -293,7 +295,9 @@ def _unproven(
         if (np.asarray(entry[part]["pulls"]) > state.pulls[arm]).any()
     ]
     if later:
-        return [f"the statistics of the {later[0]} over arm {entry['arm']!r} are of more pulls than were made"]
+        return [
+            f"the statistics of the {later[0]} over arm {entry['arm']!r} are of more pulls than were made"
+        ]
     algorithm = read_policy(found["policy"]).ready(problem, seen, goal)
     record = {**entry, "arm": loser, "by": winner}
     if not proves(seen, algorithm.params, record, threshold):

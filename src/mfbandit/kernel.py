@@ -109,7 +109,7 @@ def _parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
     return found
 
 
-def _clone(function: types.FunctionType, replaced: dict[str, Any], name: str) -> Any:
+def _clone(function: Any, replaced: dict[str, Any], name: str) -> Any:
     """Copy a function with some of its global names replaced."""
     clone = types.FunctionType(
         function.__code__,
@@ -162,7 +162,7 @@ def bind(
     """
     done: dict[int, Any] = {}
 
-    swaps = {old.__code__: new for old, new in (replace or {}).items()}  # type: ignore[attr-defined]
+    swaps = {old.__code__: new for old, new in (replace or {}).items()}
 
     def fill(part: Any) -> Any:
         if _is_slot(part):

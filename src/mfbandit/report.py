@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ _STATUS = {
     "running": "is still running",
     "max_cost": "ended at its maximal cost",
     "budget": "spent its budget",
+    "answered": "stopped by itself, without a guarantee",
+    "violation": "stopped because the data contradict a bias bound",
     "failed": "failed",
     "cancelled": "was cancelled",
 }
@@ -82,11 +85,9 @@ def answer(result: Result) -> str:
 def render(result: Result, study: Study | None = None) -> str:
     """The page as text."""
     parts = [_header(result)]
+    parts += [_list("The model is wrong", result.violations), _list("What failed", result.reasons)]
     parts += _pictures(result, study)
     parts.append(_certificate(result, study))
-    if result.reasons:
-        listed = "".join(f"<li>{escape(reason)}</li>" for reason in result.reasons)
-        parts.append(f"<section><h2>What failed</h2><ul>{listed}</ul></section>")
     parts.append(_settings(result, study))
     title = escape(f"mfbandit: {result.study}")
     return f"""<!doctype html>
@@ -120,6 +121,14 @@ def _header(result: Result) -> str:
         f"<header><p class='kicker'>Study {escape(repr(result.study))} {badge}</p>"
         f"<h1>{escape(answer(result))}</h1><dl class='tiles'>{tiles}</dl></header>"
     )
+
+
+def _list(title: str, sentences: Sequence[str]) -> str:
+    """A section of sentences; nothing if there are none."""
+    if not sentences:
+        return ""
+    listed = "".join(f"<li>{escape(one[:1].upper() + one[1:])}.</li>" for one in sentences)
+    return f"<section class='wrong'><h2>{escape(title)}</h2><ul>{listed}</ul></section>"
 
 
 def _pictures(result: Result, study: Study | None) -> list[str]:
@@ -177,43 +186,64 @@ def _data(figure: Figure) -> str:
 def _certificate(result: Result, study: Study | None) -> str:
     """One row per arm: the bounds that tell it from the others, and the means that they come from."""
     names = list(result.arms[0].pulls) if result.arms else []
-    biases = {} if study is None else {one.name: one.bias for one in study.problem.fidelities}
+    believed = result.certificate.get("problem", {"fidelities": []})["fidelities"]
+    biases = {one["name"]: one["bias"] for one in believed}
+    beaten = {entry["arm"]: entry for entry in result.certificate.get("evidence", [])}
+    threshold = result.certificate.get("threshold")
     head = "".join(f"<th>{escape(name)}{_bias(biases.get(name))}</th>" for name in names)
     ordered = sorted(result.arms, key=lambda arm: (arm.arm != result.best, -arm.high, -arm.low))
-    rows = "".join(_arm_row(arm, result, names) for arm in ordered)
+    rows = "".join(_arm_row(arm, result, names, beaten.get(arm.arm)) for arm in ordered)
+    needed = "" if threshold is None else f"<small>needed: {threshold:.2f}</small>"
     return (
-        "<section><h2>The certificate</h2><p>For each arm the bounds of its true mean, and, at each "
-        "fidelity, the mean of its rewards and the number of pulls.</p><div class='scroll'><table><thead><tr>"
-        "<th class='text'>arm</th><th class='text'>verdict</th><th>lower bound</th><th>upper bound</th>"
-        f"{head}<th>cost</th></tr></thead><tbody>{rows}</tbody></table></div></section>"
+        f"<section><h2>The certificate</h2><p><b>{escape(str(result.certificate.get('claim', '')))}</b></p>"
+        "<p>For each arm the bounds of its true mean, who beat it and by how much evidence (its logarithm), "
+        "and, at each fidelity, the mean of its rewards and the number of pulls.</p>"
+        "<div class='scroll'><table><thead><tr><th class='text'>arm</th><th class='text'>verdict</th>"
+        f"<th>evidence{needed}</th><th>lower bound</th><th>upper bound</th>"
+        f"{head}<th>cost</th></tr></thead><tbody>{rows}</tbody></table></div>{_checkable(result)}</section>"
+    )
+
+
+def _checkable(result: Result) -> str:
+    """The certificate itself, to be kept and checked by others."""
+    if not result.certificate:
+        return ""
+    text = json.dumps(result.certificate, ensure_ascii=False)
+    data = base64.b64encode(text.encode("utf-8")).decode()
+    return (
+        f"<p><a download='certificate.json' href='data:application/json;base64,{data}'>certificate.json</a> "
+        "holds all numbers; <code>mfbandit verify certificate.json</code> checks them again.</p>"
     )
 
 
 def _bias(bias: Any) -> str:
     if bias is None:
         return ""
-    if isinstance(bias, tuple):
+    if isinstance(bias, list):
         return "<small>bias per arm</small>"
     return f"<small>bias ≤ {bias:g}</small>" if bias else "<small>the truth</small>"
 
 
-def _arm_row(arm: ArmResult, result: Result, names: list[str]) -> str:
+def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str, Any] | None) -> str:
+    evidence = "" if beaten is None else f"{beaten['evidence']:.2f}"
     best = arm.arm == result.best
     cells = "".join(f"<td>{_cell(arm, name)}</td>" for name in names)
     return (
         f"<tr{' class=best' if best else ''}><td class='text'>{escape(arm.arm)}</td>"
-        f"<td class='text'>{escape(_verdict(arm, result))}</td><td>{_number(arm.low)}</td>"
+        f"<td class='text'>{escape(_verdict(arm, result, beaten))}</td><td>{evidence}</td>"
+        f"<td>{_number(arm.low)}</td>"
         f"<td>{_number(arm.high)}</td>{cells}<td>{_amount(arm.cost)}</td></tr>"
     )
 
 
-def _verdict(arm: ArmResult, result: Result) -> str:
+def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> str:
     if arm.retired is not None:
         return f"given up: {arm.retired}"
     certified = result.status == "certified"
     if arm.arm == result.best:
         return "best" if certified else "leads"
-    return "beaten" if certified else "open"
+    by = f" by {beaten['by']}" if beaten is not None and beaten["by"] != result.best else ""
+    return f"beaten{by}" if certified else "open"
 
 
 def _cell(arm: ArmResult, name: str) -> str:

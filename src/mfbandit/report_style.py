@@ -34,6 +34,9 @@ td.text, th.text { text-align: left; white-space: normal; min-width: 5rem; overf
 tr.best td { font-weight: 600; background: #eaf4fa; }
 pre { background: var(--tint); border-radius: .5rem; padding: 1rem; overflow-x: auto; font-size: .8rem;
   line-height: 1.4; max-height: 24rem; }
+.wrong { background: #fdf3e1; border: 1px solid #f0d9a8; border-radius: .5rem; padding: 1rem 1.25rem; }
+.wrong ul { margin: .3rem 0 0; padding-left: 1.2rem; overflow-wrap: anywhere; }
+a { color: var(--accent); } b { color: var(--ink); font-weight: 600; }
 summary { cursor: pointer; color: var(--accent); }
 footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); }
 @media print { pre { max-height: none; } section { break-inside: avoid; } }

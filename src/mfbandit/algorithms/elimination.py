@@ -77,7 +77,7 @@ def target(problem: Arrays, params: EliminationParams, phase: int) -> int:
     """T_k of a phase: pulls in all that an arm has after it."""
     scale = 4.0 ** float(phase)
     share = params.budget / (scale * problem.cost[0, problem.truest])
-    return math.ceil(scale * math.log(share)) if share > 1.0 else 0
+    return int(math.ceil(scale * math.log(share))) if share > 1.0 else 0
 
 
 @kernel

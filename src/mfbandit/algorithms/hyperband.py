@@ -43,7 +43,7 @@ def bracket_arms(arms: int, last: int, eta: float, start: int) -> int:
     share = arms * (last + 1.0) / (last + 1.0 - start)
     for _ in range(start):
         share /= eta
-    return min(arms, max(1, math.ceil(share)))
+    return min(arms, max(1, int(math.ceil(share))))
 
 
 @kernel

@@ -100,7 +100,7 @@ def climb(problem: Arrays, params: HalvingParams, state: State, start: int, out:
     if state.clock[PULLED] == 1:
         rung = start + state.clock[RUNG]
         if rung < params.last:
-            keep_best(state, problem.order[rung], math.ceil(alive(state) / params.eta))
+            keep_best(state, problem.order[rung], int(math.ceil(alive(state) / params.eta)))
         state.clock[RUNG] += 1
         state.clock[PULLED] = 0
     rung = start + state.clock[RUNG]

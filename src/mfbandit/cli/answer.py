@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["end_code", "print_result", "sentence"]
 
 #: Exit codes by status; 1 for all others.
-_CODES = {"certified": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
+_CODES = {"certified": 0, "answered": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
 
 
 def end_code(result: Result) -> int:
@@ -35,10 +35,14 @@ def sentence(result: Result) -> str:
         return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
     if result.status == "answered":
         return f"{result.policy}, which promises nothing, stopped after {spent}; {found}."
+    if result.status == "answered":
+        return f"The answer is {shown(result.best or '')!r}, without a guarantee, after {spent}."
     if result.status == "budget":
         return f"The budget is spent, on {spent}; {found}."
     if result.status == "max_cost":
         return f"All that may be spent is spent, on {spent}; {found}."
+    if result.status == "violation":
+        return f"The study stopped after {spent}: {'; '.join(result.violations)}; {found}."
     if result.status == "failed":
         why = "; ".join([*result.reasons, *result.retired.values()]) or "an evaluation failed too often"
         return f"The study failed after {spent}: {' '.join(why.split())}; {found}."
@@ -63,6 +67,9 @@ def print_result(result: Result) -> None:
         )
         for arm in result.arms
     ]
+    if result.status != "violation":
+        for broken in result.violations:
+            print(f"Beware: {broken}.")
     print()
     print_table(headings, rows, title="Bounds of the true means, and pulls by fidelity:")
     if result.status != "failed":

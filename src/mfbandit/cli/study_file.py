@@ -34,6 +34,8 @@ _SETTINGS: dict[str, str] = {
     "seed": "whole number",
     "retries": "whole number",
     "on_failure": "text",
+    "on_violation": "text",
+    "alarm_level": "number",
     "lease_seconds": "number",
     "durable": "true or false",
 }

@@ -27,7 +27,7 @@ arm and fidelity for Gaussian rewards of standard deviation 0.05, 300 for Beta r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -190,7 +190,12 @@ class BrokenBound:
 
 
 def alarm(
-    problem: Arrays, state: State, level: float = 0.05, *, bound: str | None = None
+    problem: Arrays,
+    state: State,
+    level: float = 0.05,
+    *,
+    bound: str | None = None,
+    among: Iterable[int] | None = None,
 ) -> list[BrokenBound]:
     """Return the bias bounds that the data contradict, the strongest evidence first.
 
@@ -205,6 +210,8 @@ def alarm(
     bound
         The e-process: "kl" for 0/1 rewards, "mixed" for other bounded and "gaussian" for Gaussian rewards
         by default.
+    among
+        Arms to look at, if only theirs have new data; the level is shared by all arms all the same.
 
     Returns
     -------
@@ -228,7 +235,7 @@ def alarm(
     measure = _measure(_default_bound(problem) if bound is None else bound)
     arms, fidelities = problem.cost.shape
     found = []
-    for k in range(arms):
+    for k in range(arms) if among is None else among:
         for high in range(fidelities):
             for low in range(fidelities):
                 if high == low:

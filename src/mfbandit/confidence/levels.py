@@ -122,7 +122,7 @@ def variance_octave(q: float) -> int:
     spread = q * (1.0 - q)
     if spread < 1e-9:
         return 6
-    return math.floor(0.5 - math.log(spread) * _PER_OCTAVE)
+    return int(math.floor(0.5 - math.log(spread) * _PER_OCTAVE))
 
 
 @kernel

@@ -94,7 +94,7 @@ def top_two(
     if renew:
         state.clock[EPOCH] = time + time // _EPOCHS + 2
         state.memory[arms] = level(problem, log_factor, float(state.clock[EPOCH]))
-    growth = state.memory[arms] - width
+    growth = float(state.memory[arms]) - width
     first, second = -1, -1
     best, next_best = -math.inf, -math.inf
     k = 0

@@ -39,6 +39,8 @@ def identify(
     resources: Resources | None = None,
     retries: int = 2,
     on_failure: str = "stop",
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
 ) -> Result:
     """Find the best arm by real evaluations.
 
@@ -68,7 +70,7 @@ def identify(
         Seeds of pulls are derived from it.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
-    retries, on_failure
+    retries, on_failure, on_violation, alarm_level
         As for `create_study`.
 
     Returns
@@ -99,6 +101,8 @@ def identify(
         load_if_exists=True,
         retries=retries,
         on_failure=on_failure,
+        on_violation=on_violation,
+        alarm_level=alarm_level,
     )
     return study.optimize(
         evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
@@ -121,6 +125,8 @@ def allocate(
     resources: Resources | None = None,
     retries: int = 2,
     on_failure: str = "stop",
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
 ) -> Result:
     """Spend a budget on evaluations of which the rewards themselves count: with the least regret.
 
@@ -134,7 +140,7 @@ def allocate(
         What to spend; never more.
     policy : Policy or str
         A policy for regret, as an object or as ``name:key=value,...``.
-    storage, name, seed, retries, on_failure
+    storage, name, seed, retries, on_failure, on_violation, alarm_level
         As for `create_study`.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
@@ -166,6 +172,8 @@ def allocate(
         load_if_exists=True,
         retries=retries,
         on_failure=on_failure,
+        on_violation=on_violation,
+        alarm_level=alarm_level,
     )
     return study.optimize(
         evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources

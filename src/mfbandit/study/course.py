@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Sequence
 
+from mfbandit.confidence.alarm import BrokenBound
 from mfbandit.core import PULLS, ROUNDS, afford, arrays, new_state, observe
 from mfbandit.errors import StorageError
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
@@ -21,6 +22,7 @@ from mfbandit.study.lineup import Lineup, copy_state, line_up, line_up_rest
 from mfbandit.study.noted import Notes, apply_notes, dump_state, load_state, read_round, write_round
 from mfbandit.study.round import Round, Row
 from mfbandit.study.settings import Settings
+from mfbandit.study.violations import broken_bounds, read_beliefs, widened, wider, write_beliefs
 
 __all__ = ["Course"]
 
@@ -31,6 +33,11 @@ class Course:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         problem = settings.problem
+        #: The problem with the bias bounds that are believed by now.
+        self.problem = problem
+        #: Bias bounds that the data have contradicted, and what was added to bounds since, by fidelity.
+        self.broken: list[BrokenBound] = []
+        self.added: dict[int, float] = {}
         self._full = arrays(problem, settings.policy.columns(problem))
         self._unit = problem.reward.to_unit
         self._costs = problem.costs.tolist()
@@ -190,14 +197,18 @@ class Course:
 
     def plan(self) -> Record:
         """Plan the round that is due; returns its record."""
-        changes = self._drop_retired()
+        found = self._violations()
+        changes = self._new_lineup(found)
         lineup, state = self.lineup, self.state
         if self._notes is None:
             self._notes = Notes(state)
-        started = time.perf_counter()
-        rows = lineup.plan(lineup.problem, lineup.algorithm.params, state, lineup.out)
-        self.planning_seconds += time.perf_counter() - started
-        planned, cut = self._cut(lineup.out[:rows].tolist())
+        if self._stops:
+            planned, cut = self.listed([]), False
+        else:
+            started = time.perf_counter()
+            rows = lineup.plan(lineup.problem, lineup.algorithm.params, state, lineup.out)
+            self.planning_seconds += time.perf_counter() - started
+            planned, cut = self._cut(lineup.out[:rows].tolist())
         if changes:
             changes = f'{changes},"state":{dump_state(state)}'
             self._notes = None
@@ -249,20 +260,47 @@ class Course:
             self.state.clock[ROUNDS] += 1
         if not self.lineup.arms:
             self.ended = "failed"
+        elif self._stops:
+            self.ended = "violation"
         elif settings.spends:
             self.ended = "budget" if settings.limit == settings.budget else "max_cost"
         else:
             self.ended = "max_cost" if cut else "certified" if settings.policy.proven else "answered"
 
-    def _drop_retired(self) -> str:
-        """Go on with the arms that are left; returns what the record of the round has to say of it."""
-        if not self.retired:
+    @property
+    def _stops(self) -> bool:
+        """Whether the data contradict a bias bound and that is to end the study."""
+        return bool(self.broken) and self.settings.on_violation == "stop"
+
+    def _violations(self) -> list[BrokenBound]:
+        """The bias bounds that the round before has shown to be wrong."""
+        settings, lineup = self.settings, self.lineup
+        if settings.on_violation == "ignore" or len(lineup.columns) < 2 or not lineup.arms:
+            return []
+        places = sorted({row.cell[0] for row in self.round.rows})
+        total = settings.problem.n_arms
+        return broken_bounds(lineup.problem, self.state, settings.alarm_level, lineup.arms, places, total)
+
+    def _new_lineup(self, found: list[BrokenBound]) -> str:
+        """Go on with the arms that are left and the bounds to believe; returns what the record says of it."""
+        # It says all of it each time, so that the last such record is enough to go on from.
+        left = [arm for arm in self.lineup.arms if arm not in self.retired] if self.retired else None
+        if not found and (left is None or len(left) == len(self.lineup.arms)):
             return ""
-        left = [arm for arm in self.lineup.arms if arm not in self.retired]
-        if len(left) == len(self.lineup.arms):
-            return ""
-        self._line_up(left)
-        return f',"arms":{left}'
+        if found:
+            action = self.settings.on_violation
+            self.broken += found
+            self._believe({} if action == "stop" else widened(self.problem, self.added, found, action))
+        arms = list(self.lineup.arms) if left is None else left
+        self._line_up(arms)
+        return f',"arms":{arms}{write_beliefs(self.broken, self.added)}'
+
+    def _believe(self, added: dict[int, float]) -> None:
+        """Take bias bounds to be wider by so much, in unit scale, by fidelity."""
+        if added != self.added:
+            self.added = added
+            self.problem = wider(self.settings.problem, added)
+            self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
 
     def _line_up(self, arms: list[int]) -> None:
         """Keep the statistics of some arms; an algorithm's notes start anew."""
@@ -290,6 +328,9 @@ class Course:
     def enter(self, body: dict[str, object]) -> None:
         """Enter a planned round as its record describes it."""
         self._notes = None
+        if "broken" in body:
+            self.broken, added = read_beliefs(body)
+            self._believe(added)
         if "arms" in body:
             self._line_up(list(body["arms"]))  # type: ignore[call-overload]
         if "state" in body:

@@ -37,6 +37,8 @@ def create_study(
     on_failure: str = "stop",
     lease_seconds: float = 3600.0,
     durable: bool = True,
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
 ) -> Study:
     """Start a study.
 
@@ -72,6 +74,11 @@ def create_study(
     durable : bool
         Whether results survive a loss of power; without it, they survive the death of the process only,
         and are written faster.
+    on_violation : {"ignore", "stop", "drop", "widen"}
+        What happens when the data contradict a bias bound: nothing but a sentence in the result, or the
+        study stops, or takes no more notice of that fidelity, or widens its bound and goes on.
+    alarm_level : float
+        The probability that the data of bounds that hold are ever taken to contradict them.
 
     Returns
     -------
@@ -95,6 +102,8 @@ def create_study(
         retries=retries,
         on_failure=on_failure,
         lease_seconds=lease_seconds,
+        on_violation=on_violation,
+        alarm_level=alarm_level,
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
     Course(settings)  # a policy that does not suit the problem says so before anything is stored

@@ -74,6 +74,8 @@ class Result:
     arms: tuple[ArmResult, ...]
     reasons: tuple[str, ...] = ()
     """Why the study failed, if it did."""
+    violations: tuple[str, ...] = ()
+    """Where the data contradict bias bounds, and what was done about it."""
     certificate: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """A plain JSON object from which anybody can check the answer again: see `mfbandit.certificate`."""
 
@@ -94,6 +96,7 @@ class Result:
             seed=settings.seed,
             arms=_arms(view),
             reasons=tuple(view.reasons),
+            violations=tuple(view.violations()),
             certificate=certificate(view),
         )
         # For the report only; no part of the result itself.
@@ -120,7 +123,12 @@ class Result:
         for arm in plain["arms"]:
             for end in ("low", "high"):
                 arm[end] = arm[end] if math.isfinite(arm[end]) else None
-        return {**plain, "arms": list(plain["arms"]), "reasons": list(self.reasons)}
+        return {
+            **plain,
+            "arms": list(plain["arms"]),
+            "reasons": list(self.reasons),
+            "violations": list(self.violations),
+        }
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the result as one self-contained HTML page."""

@@ -21,6 +21,7 @@ __all__ = ["Settings"]
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 1
 ON_FAILURE = ("stop", "retire")
+ON_VIOLATION = ("ignore", "stop", "drop", "widen")
 
 
 def _number(name: str, value: Any) -> float:
@@ -55,6 +56,8 @@ class Settings:
     retries: int = 2
     on_failure: str = "stop"
     lease_seconds: float = 3600.0
+    on_violation: str = "ignore"
+    alarm_level: float = 0.05
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -71,6 +74,12 @@ class Settings:
             raise InvalidInput("lease_seconds must be finite; a day is 86400")
         if self.on_failure not in ON_FAILURE:
             raise InvalidInput(f"on_failure must be one of {', '.join(ON_FAILURE)}, got {self.on_failure!r}")
+        if self.on_violation not in ON_VIOLATION:
+            known = ", ".join(ON_VIOLATION)
+            raise InvalidInput(f"on_violation must be one of {known}, got {self.on_violation!r}")
+        put(self, "alarm_level", _number("alarm_level", self.alarm_level))
+        if not self.alarm_level < 1.0:
+            raise InvalidInput(f"alarm_level must lie strictly between 0 and 1, got {self.alarm_level!r}")
         self.policy.check(self.problem, self.goal)
 
     @property

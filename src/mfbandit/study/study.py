@@ -50,8 +50,10 @@ class Study(Desk):
 
     @property
     def status(self) -> str:
-        """One of "running", "certified", "answered" (by a policy that promises nothing), "max_cost", "budget"
-        and "failed".
+        """Where it stands: "running", or how it ended.
+
+        That is "certified", "answered" (by a policy that promises nothing), "max_cost", "budget", "failed",
+        or "violation" (the data contradict a bias bound, and that was to stop the study).
         """
         return self.current().status
 

@@ -9,6 +9,7 @@ from mfbandit.core import PULLS, Arrays
 from mfbandit.study.course import Course
 from mfbandit.study.evidence import confidence, interval, pair_confidence
 from mfbandit.study.lineup import copy_state
+from mfbandit.study.violations import broken_bounds, sentences
 
 __all__ = ["View"]
 
@@ -29,6 +30,9 @@ class View:
         self.status = course.status
         self.cost = course.cost
         self.retired = dict(course.retired)
+        self.problem = course.problem
+        """The problem with the bias bounds that are believed by now."""
+        self.broken = list(course.broken)
         self.reasons = list(course.stuck.values())
         self.answer = course.recommend()
         """Index in the problem of the arm the policy would answer with; -1 if none is left."""
@@ -55,6 +59,15 @@ class View:
     @property
     def _span(self) -> float:
         return self.settings.problem.reward.span
+
+    def violations(self) -> list[str]:
+        """Where the data contradict bias bounds, and what was done about it, in words."""
+        settings = self.settings
+        found = self.broken
+        if settings.on_violation == "ignore" and self.arms and len(self.columns) > 1:
+            places, total = range(len(self.arms)), settings.problem.n_arms
+            found = broken_bounds(self.arrays, self.state, settings.alarm_level, self.arms, places, total)
+        return sentences(settings.problem, found, settings.on_violation)
 
     def intervals(self) -> dict[str, tuple[float, float]]:
         """Bounds of every arm's true mean, in units of the reward, of the arms in play."""

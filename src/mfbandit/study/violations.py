@@ -9,20 +9,20 @@ Bounds that were widened are a new model: the guarantee that comes with the answ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
-from mfbandit.confidence.alarm import BrokenBound, alarm, alarm_threshold
+from mfbandit.confidence.alarm import BrokenBound, alarm
 from mfbandit.core import Arrays, State
 from mfbandit.fidelity import Fidelity, PerArm
 from mfbandit.problem import Gaussian, Problem
 
-__all__ = ["ON_VIOLATION", "broken_bounds", "read_broken", "sentences", "write_broken", "widened", "wider"]
+__all__ = ["broken_bounds", "read_beliefs", "sentences", "widened", "wider", "write_beliefs"]
 
-ON_VIOLATION = ("ignore", "stop", "drop", "widen")
 #: A Gaussian reward of so many standard deviations of bias tells nothing of the truth.
 _HOPELESS = 1000.0
 
@@ -45,33 +45,9 @@ def broken_bounds(
     total
         How many arms the study started with; the level is shared by all of them.
     """
-    found = []
-    # The threshold is that of all arms, so what is looked at one by one must pay for the others.
-    share = level * len(arms) / total
-    for place in places:
-        seen = problem._replace(
-            cost=problem.cost[[place]], bias=problem.bias[[place]], rate=problem.rate[[place]]
-        )
-        row = state._replace(**{name: getattr(state, name)[[place]] for name in _ROWS})
-        single = share / len(arms)
-        if 0.0 < single < 1.0:
-            found += [_of(broken, arms[place], total) for broken in alarm(seen, row, single)]
-    return sorted(found, key=lambda broken: -broken.evidence)
-
-
-_ROWS = ("pulls", "sums", "squares", "deviations")
-
-
-def _of(broken: BrokenBound, arm: int, total: int) -> BrokenBound:
-    """A finding about a single arm as one about an arm of the problem."""
-    return BrokenBound(
-        arm=arm,
-        fidelities=broken.fidelities,
-        difference=broken.difference,
-        allowed=broken.allowed,
-        evidence=broken.evidence,
-        false_alarm=min(1.0, broken.false_alarm * total),
-    )
+    missing = total / len(arms)
+    found = alarm(problem, state, level / missing, among=places)
+    return [replace(one, arm=arms[one.arm], false_alarm=min(1.0, one.false_alarm * missing)) for one in found]
 
 
 def widened(
@@ -114,21 +90,27 @@ def _more(bias: PerArm, step: float, most: float) -> PerArm:
     return min(bias + step, max(bias, most))
 
 
-def write_broken(found: Sequence[BrokenBound]) -> list[dict[str, Any]]:
-    """Broken bounds as plain JSON."""
-    return [{**asdict(one), "fidelities": list(one.fidelities)} for one in found]
+def write_beliefs(broken: Sequence[BrokenBound], added: dict[int, float]) -> str:
+    """What the record of a round says of broken bounds and wider ones, as the inside of a JSON object."""
+    if not broken:
+        return ""
+    plain = [{**asdict(one), "fidelities": list(one.fidelities)} for one in broken]
+    return f',"broken":{json.dumps(plain)},"added":{json.dumps(added)}'
 
 
-def read_broken(plain: Sequence[dict[str, Any]]) -> list[BrokenBound]:
-    """Read back what `write_broken` wrote."""
-    return [BrokenBound(**{**one, "fidelities": tuple(one["fidelities"])}) for one in plain]
+def read_beliefs(body: dict[str, Any]) -> tuple[list[BrokenBound], dict[int, float]]:
+    """Read back what `write_beliefs` wrote."""
+    broken = [BrokenBound(**{**one, "fidelities": tuple(one["fidelities"])}) for one in body["broken"]]
+    return broken, {int(m): float(more) for m, more in body["added"].items()}
 
 
 def sentences(problem: Problem, found: Sequence[BrokenBound], action: str) -> list[str]:
     """What was found and what was done about it, in words."""
     said = []
     for broken in found:
-        cheap = " and ".join(repr(problem.fidelities[m].name) for m in broken.fidelities if m != problem.truest)
+        cheap = " and ".join(
+            repr(problem.fidelities[m].name) for m in broken.fidelities if m != problem.truest
+        )
         done = {
             "stop": "; the study stopped",
             "drop": f"; from then on {cheap} counted for nothing",
@@ -136,8 +118,3 @@ def sentences(problem: Problem, found: Sequence[BrokenBound], action: str) -> li
         }.get(action, "")
         said.append(broken.sentence(problem) + done)
     return said
-
-
-def threshold(problem: Arrays, level: float) -> float:
-    """The evidence at which the alarm of a study goes off."""
-    return alarm_threshold(problem, level)

@@ -1,0 +1,57 @@
+"""Draw the pictures of the documentation: `python docs/make_pictures.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+import mfbandit as mf
+
+PICTURES = Path(__file__).parent / "pictures"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#999999")
+
+
+def course() -> None:
+    """Intervals shrinking and confidence climbing in one study of the judges."""
+    instance = mf.load_instance("judges")
+    evaluate = instance.evaluator(seed=3)
+    study = mf.create_study(instance.problem, delta=0.05)
+    costs, confidences, bounds = [], [], []
+    mark = 0.0
+    while not study.done:
+        for pull in study.ask(20):
+            study.tell(pull, evaluate(pull))
+        if study.cost >= mark or study.done:
+            costs.append(study.cost)
+            confidences.append(study.confidence)
+            bounds.append(study.intervals())
+            mark = study.cost + 0.015
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    for colour, arm in zip(COLOURS, instance.problem.arms, strict=True):
+        low = [bound[arm][0] for bound in bounds]
+        high = [bound[arm][1] for bound in bounds]
+        left.fill_between(costs, low, high, color=colour, alpha=0.18, linewidth=0)
+        left.plot(costs, [(a + b) / 2 for a, b in zip(low, high, strict=True)], color=colour, linewidth=1.2)
+        left.annotate(
+            arm, (costs[-1], (low[-1] + high[-1]) / 2), (6, 0), textcoords="offset points", color=colour, fontsize=8
+        )
+    left.set_ylabel("bounds of the true mean")
+    right.step(costs, confidences, where="post", color=COLOURS[0], linewidth=1.6)
+    right.axhline(0.95, color="black", linewidth=1, linestyle=":")
+    right.text(costs[0], 0.96, "wanted: 0.95", fontsize=8, va="bottom")
+    right.set_ylim(0, 1.05)
+    right.set_ylabel(f"confidence that {study.best} is the best")
+    for axes in (left, right):
+        axes.set_xlabel("spent, US$")
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    figure.savefig(PICTURES / "course.png", dpi=130)
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(exist_ok=True)
+    course()

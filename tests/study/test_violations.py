@@ -1,0 +1,160 @@
+import math
+import random
+
+import pytest
+from scipy.stats import binomtest
+
+import mfbandit as mf
+from mfbandit.certificate import verify
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.study import create_study, import_study, load_study
+
+TRUTH = {"a": 0.5, "b": 0.8, "c": 0.3}
+
+
+def problem(bias=0.05):
+    fidelities = [("judge", 1.0, bias), ("crowd", 2.0, bias), ("expert", 10.0, 0.0)]
+    return mf.Problem(list(TRUTH), fidelities, reward="bernoulli")
+
+
+def evaluate(pull, lie=0.45):
+    """The judge is right but for arm a, which it likes far too much."""
+    mean = TRUTH[pull.arm] + (lie if (pull.arm, pull.fidelity) == ("a", "judge") else 0.0)
+    return float(random.Random(pull.seed).random() < mean)
+
+
+def run(study, lie=0.45, pulls=math.inf):
+    while not study.done and study.result().pulls < pulls:
+        for pull in study.ask(8):
+            study.tell(pull, evaluate(pull, lie))
+    return study
+
+
+def start(action, policy="lucb-c:bound=kl", **settings):
+    return create_study(problem(), policy=policy, on_violation=action, **settings)
+
+
+@pytest.mark.parametrize("policy", ["lucb-c:bound=kl", "lucb-b:top=0.9,second=0.6,bound=kl"])
+def test_a_study_stops_and_says_why(policy):
+    study = run(start("stop", policy))
+    result = study.result()
+    assert study.status == result.status == "violation"
+    assert study.ask() == []
+    [sentence] = result.violations
+    assert sentence.startswith(
+        "the data contradict the bias bounds of arm 'a': its mean at fidelity 'judge' is"
+    )
+    assert sentence.endswith("; the study stopped")
+    assert result.to_json()["violations"] == [sentence]
+
+
+def test_a_fidelity_that_lies_is_dropped():
+    lied = run(start("ignore")).result()
+    assert lied.status == "certified"
+    assert lied.best == "a"  # wrong
+    assert "arm 'a'" in lied.violations[0]
+    study = run(start("drop"))
+    result = study.result()
+    assert result.status == "certified"
+    assert result.best == "b"
+    assert result.violations[0].endswith("; from then on 'judge' counted for nothing")
+    bias = {one["name"]: one["bias"] for one in result.certificate["problem"]["fidelities"]}
+    assert bias == {"judge": 1.0, "crowd": 0.05, "expert": 0.0}
+    assert verify(result.certificate).valid
+
+
+@pytest.mark.parametrize("policy", ["lucb-c:bound=kl", "mf-toptwo"])
+def test_a_bound_is_widened_until_the_data_keep_it(policy):
+    study = run(start("widen", policy))
+    result = study.result()
+    assert result.status == "certified"
+    assert result.best == "b"
+    bias = {one["name"]: one["bias"] for one in result.certificate["problem"]["fidelities"]}
+    if result.violations:
+        assert 0.3 < bias["judge"] <= 1.0
+        assert "'judge' was widened" in result.violations[0]
+    assert verify(result.certificate).valid
+    assert study.problem == problem()
+
+
+def test_nothing_is_found_where_the_bounds_hold():
+    quiet, watched = (run(start(action), lie=0.04) for action in ("ignore", "drop"))
+    assert watched.result().violations == quiet.result().violations == ()
+    assert watched.intervals() == quiet.intervals()
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    level, alarms, trials = 0.3, 0, 60
+    for seed in range(trials):
+        study = start("stop", seed=seed, alarm_level=level, max_cost=300)
+        alarms += run(study, lie=0.05).status == "violation"
+    assert binomtest(alarms, trials, level, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.parametrize("action", ["stop", "drop", "widen"])
+def test_a_study_that_is_opened_again_goes_on_alike(action, tmp_path):
+    whole = run(start(action))
+    at = whole.result().pulls
+    for stop in {1, at // 3, at // 2, at - 1}:
+        url = f"sqlite:///{tmp_path}/{action}{stop}.db"
+        run(start(action, storage=url), pulls=stop)
+        again = run(load_study(url))
+        assert again.result() == whole.result()
+        assert again.result().certificate == whole.result().certificate
+        assert load_study(url).result() == whole.result()
+
+
+def test_workers_share_what_was_found():
+    study = start("widen")
+    other = load_study(study.storage, study.name)
+    while not study.done:
+        for one in (study, other):
+            for pull in one.ask(2):
+                one.tell(pull, evaluate(pull))
+    assert other.result() == study.result()
+    assert study.result().best == "b"
+
+
+def test_an_exported_study_keeps_it(tmp_path):
+    study = run(start("drop"))
+    study.export(tmp_path / "study.jsonl")
+    assert import_study(tmp_path / "study.jsonl").result() == study.result()
+
+
+def test_arms_may_be_retired_as_well(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = start("drop", storage=url, on_failure="retire", retries=0)
+    while not study.done:
+        for pull in study.ask(4):
+            if pull.arm == "c" and study.result().violations:
+                study.fail(pull, "gone")
+            else:
+                study.tell(pull, evaluate(pull))
+    result = study.result()
+    assert result.best == "b"
+    assert load_study(url).result() == result
+
+
+def test_gaussian_rewards():
+    gaussian = mf.Problem(["a", "b"], [("judge", 1.0, 0.05), ("expert", 10.0, 0.0)], reward=mf.Gaussian(0.1))
+    for action in ("drop", "widen"):
+        study = create_study(gaussian, on_violation=action, policy="lucb-c:bound=gaussian")
+        while not study.done:
+            for pull in study.ask(4):
+                lie = 0.6 if (pull.arm, pull.fidelity) == ("a", "judge") else 0.0
+                study.tell(pull, TRUTH[pull.arm] + lie + random.Random(pull.seed).gauss(0, 0.1))
+        assert study.best == "b"
+        assert verify(study.result().certificate).valid
+
+
+def test_the_settings_are_checked():
+    with pytest.raises(
+        InvalidInput, match="on_violation must be one of ignore, stop, drop, widen, got 'panic'"
+    ):
+        start("panic")
+    for level in (0.0, 1.0, "high"):
+        with pytest.raises(InvalidInput, match="alarm_level must"):
+            start("stop", alarm_level=level)
+    study = start("stop")
+    with pytest.raises(StudyError, match="exists with on_violation='stop', not 'drop'"):
+        start("drop", storage=study.storage, load_if_exists=True)
