@@ -31,14 +31,17 @@ def course() -> None:
             bounds.append(study.intervals())
             mark = study.cost + 0.015
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-    for colour, arm in zip(COLOURS, instance.problem.arms, strict=True):
+    ends = {arm: sum(bounds[-1][arm]) / 2 for arm in instance.problem.arms}
+    height = -1.0
+    for arm in sorted(ends, key=ends.__getitem__):
+        colour = COLOURS[instance.problem.arms.index(arm)]
         low = [bound[arm][0] for bound in bounds]
         high = [bound[arm][1] for bound in bounds]
-        left.fill_between(costs, low, high, color=colour, alpha=0.18, linewidth=0)
-        left.plot(costs, [(a + b) / 2 for a, b in zip(low, high, strict=True)], color=colour, linewidth=1.2)
-        left.annotate(
-            arm, (costs[-1], (low[-1] + high[-1]) / 2), (6, 0), textcoords="offset points", color=colour, fontsize=8
-        )
+        left.fill_between(costs, low, high, color=colour, alpha=0.10, linewidth=0)
+        for edge in (low, high):
+            left.plot(costs, edge, color=colour, linewidth=0.8)
+        height = max(height + 0.05, ends[arm])
+        left.annotate(arm, (costs[-1], height), (6, 0), textcoords="offset points", color=colour, fontsize=8)
     left.set_ylabel("bounds of the true mean")
     right.step(costs, confidences, where="post", color=COLOURS[0], linewidth=1.6)
     right.axhline(0.95, color="black", linewidth=1, linestyle=":")

@@ -307,7 +307,7 @@ def test_allocate_spends_a_budget():
 
 
 def test_a_study_that_is_done_asks_for_nothing():
-    study = create_study(PAIR, max_cost=4.0)
+    study = create_study(PAIR, policy="lucb-c", max_cost=4.0)
     study.optimize(lambda pull: 0.5, progress=False)
     assert study.optimize(lambda pull: 1 / 0, progress=False).status == "max_cost"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["end_code", "print_result", "sentence"]
 
 #: Exit codes by status; 1 for all others.
-_CODES = {"certified": 0, "answered": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
+_CODES = {"certified": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
 
 
 def end_code(result: Result) -> int:
@@ -35,8 +35,6 @@ def sentence(result: Result) -> str:
         return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
     if result.status == "answered":
         return f"{result.policy}, which promises nothing, stopped after {spent}; {found}."
-    if result.status == "answered":
-        return f"The answer is {shown(result.best or '')!r}, without a guarantee, after {spent}."
     if result.status == "budget":
         return f"The budget is spent, on {spent}; {found}."
     if result.status == "max_cost":
