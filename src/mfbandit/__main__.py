@@ -1,6 +1,8 @@
 """`python -m mfbandit` is the command `mfbandit`."""
 
+import sys
+
 from mfbandit.cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -155,6 +155,14 @@ def test_low_variance_pays(name):
 
 
 HURTFUL = {
+    "near tie": instance([[0.52], [0.5]], [[0.0]] * 2, [[1.0]] * 2),
+    "low variance": instance(
+        [[0.80, 0.90], [0.97, 0.88], [0.78, 0.87]],
+        [[0.1, 0.0]] * 3,
+        [[0.2, 1]] * 3,
+        BetaLaw(500.0),
+        "bounded",
+    ),
     "biases against the best": instance([[0.5, 0.6], [0.6, 0.5]], [[0.1, 0.0]] * 2, [[0.1, 1]] * 2),
     "near 0": instance([[0.05], [0.02]], [[0.0]] * 2, [[1.0]] * 2),
     "near 1": instance([[0.98, 0.99], [0.96, 0.95]], [[0.01, 0.0]] * 2, [[0.2, 1]] * 2),
@@ -178,26 +186,36 @@ HURTFUL = {
 }
 
 
+@pytest.mark.parametrize("delta", [0.2, 0.05])
 @pytest.mark.parametrize("name", HURTFUL)
-def test_error_rate(name):
-    runs = mf.simulate(HURTFUL[name], "mf-toptwo", delta=0.2, trials=1000, seed=4, max_pulls=10**7)
+def test_error_rate(name, delta):
+    runs = mf.simulate(HURTFUL[name], "mf-toptwo", delta=delta, trials=1000, seed=4, max_pulls=10**7)
     assert runs.stopped.all()
     wrong = int((runs.best != runs.instance.best).sum())
-    assert binomtest(wrong, 1000, 0.2, alternative="greater").pvalue > 1e-3
+    assert binomtest(wrong, 1000, delta, alternative="greater").pvalue > 1e-3
 
 
-def test_error_rate_with_fifty_arms():
+@pytest.mark.parametrize("delta", [0.2, 0.05])
+def test_error_rate_with_fifty_arms(delta):
     means = np.full((50, 2), 0.5)
     means[7], means[1:7, 0] = (0.5, 0.6), 0.6
     many = instance(means, [[0.1, 0.0]] * 50, [[0.1, 1.0]] * 50)
-    runs = mf.simulate(many, "mf-toptwo", delta=0.2, trials=100, seed=2)
+    runs = mf.simulate(many, "mf-toptwo", delta=delta, trials=200, seed=2)
     assert runs.stopped.all()
-    assert binomtest(int((runs.best != 7).sum()), 100, 0.2, alternative="greater").pvalue > 1e-3
+    assert binomtest(int((runs.best != 7).sum()), 200, delta, alternative="greater").pvalue > 1e-3
 
 
-def test_it_stops_on_random_instances():
+@pytest.mark.parametrize("name", ["forever", "loose-prior"])
+def test_it_stops_where_the_papers_procedures_do_not(name):
+    runs = mf.simulate(name, "mf-toptwo", trials=200, seed=8)
+    assert runs.stopped.all()
+    assert not runs.wrong.any()
+
+
+@pytest.mark.slow
+def test_it_stops_on_a_thousand_random_instances():
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(1000):
         arms, fidelities = int(rng.integers(2, 51)), int(rng.integers(1, 7))
         costs = np.sort(10.0 ** rng.uniform(-2, 1, fidelities))
         biases = np.append(np.sort(rng.uniform(0, 0.3, fidelities - 1))[::-1], 0.0)

@@ -24,19 +24,24 @@ def evaluate(pull, lie=0.45):
 
 
 def run(study, lie=0.45, pulls=math.inf):
-    while not study.done and study.result().pulls < pulls:
+    told = 0
+    while not study.done and told < pulls:
         for pull in study.ask(8):
             study.tell(pull, evaluate(pull, lie))
+            told += 1
     return study
 
 
-def start(action, policy="lucb-c:bound=kl", **settings):
+# This policy tries all fidelities of an arm; others may see only one of them, which contradicts nothing.
+POLICY = "lucb-b:top=0.9,second=0.6,bound=kl"
+
+
+def start(action, policy=POLICY, **settings):
     return create_study(problem(), policy=policy, on_violation=action, **settings)
 
 
-@pytest.mark.parametrize("policy", ["lucb-c:bound=kl", "lucb-b:top=0.9,second=0.6,bound=kl"])
-def test_a_study_stops_and_says_why(policy):
-    study = run(start("stop", policy))
+def test_a_study_stops_and_says_why():
+    study = run(start("stop"))
     result = study.result()
     assert study.status == result.status == "violation"
     assert study.ask() == []
@@ -49,30 +54,29 @@ def test_a_study_stops_and_says_why(policy):
 
 
 def test_a_fidelity_that_lies_is_dropped():
-    lied = run(start("ignore")).result()
-    assert lied.status == "certified"
-    assert lied.best == "a"  # wrong
-    assert "arm 'a'" in lied.violations[0]
+    blind = run(start("ignore")).result()
+    assert blind.status == "certified"
+    assert "arm 'a'" in blind.violations[0]
     study = run(start("drop"))
     result = study.result()
     assert result.status == "certified"
     assert result.best == "b"
-    assert result.violations[0].endswith("; from then on 'judge' counted for nothing")
+    assert result.violations[0].endswith("; from then on 'judge' and 'crowd' counted for nothing")
     bias = {one["name"]: one["bias"] for one in result.certificate["problem"]["fidelities"]}
-    assert bias == {"judge": 1.0, "crowd": 0.05, "expert": 0.0}
+    # The two contradict one another; nothing says which of them is wrong.
+    assert bias == {"judge": 1.0, "crowd": 1.0, "expert": 0.0}
     assert verify(result.certificate).valid
 
 
-@pytest.mark.parametrize("policy", ["lucb-c:bound=kl", "mf-toptwo"])
-def test_a_bound_is_widened_until_the_data_keep_it(policy):
-    study = run(start("widen", policy))
+def test_a_bound_is_widened_until_the_data_keep_it():
+    study = run(start("widen"))
     result = study.result()
     assert result.status == "certified"
     assert result.best == "b"
     bias = {one["name"]: one["bias"] for one in result.certificate["problem"]["fidelities"]}
-    if result.violations:
-        assert 0.3 < bias["judge"] <= 1.0
-        assert "'judge' was widened" in result.violations[0]
+    assert 0.05 < bias["judge"] < 1.0
+    assert bias["judge"] + bias["crowd"] > 0.4
+    assert result.violations[0].endswith("; the bound of 'judge' and 'crowd' was widened")
     assert verify(result.certificate).valid
     assert study.problem == problem()
 
@@ -84,9 +88,9 @@ def test_nothing_is_found_where_the_bounds_hold():
 
 
 def test_false_alarms_are_as_rare_as_promised():
-    level, alarms, trials = 0.3, 0, 60
+    level, alarms, trials = 0.3, 0, 40
     for seed in range(trials):
-        study = start("stop", seed=seed, alarm_level=level, max_cost=300)
+        study = start("stop", seed=seed, alarm_level=level, max_cost=600)
         alarms += run(study, lie=0.05).status == "violation"
     assert binomtest(alarms, trials, level, alternative="greater").pvalue > 0.01
 
@@ -126,7 +130,7 @@ def test_arms_may_be_retired_as_well(tmp_path):
     study = start("drop", storage=url, on_failure="retire", retries=0)
     while not study.done:
         for pull in study.ask(4):
-            if pull.arm == "c" and study.result().violations:
+            if pull.arm == "c" and study.current().broken:
                 study.fail(pull, "gone")
             else:
                 study.tell(pull, evaluate(pull))
@@ -138,7 +142,7 @@ def test_arms_may_be_retired_as_well(tmp_path):
 def test_gaussian_rewards():
     gaussian = mf.Problem(["a", "b"], [("judge", 1.0, 0.05), ("expert", 10.0, 0.0)], reward=mf.Gaussian(0.1))
     for action in ("drop", "widen"):
-        study = create_study(gaussian, on_violation=action, policy="lucb-c:bound=gaussian")
+        study = create_study(gaussian, on_violation=action, policy="lucb-b:top=0.8,second=0.5,bound=gaussian")
         while not study.done:
             for pull in study.ask(4):
                 lie = 0.6 if (pull.arm, pull.fidelity) == ("a", "judge") else 0.0

@@ -19,7 +19,7 @@ def verify(
     ],
     json: Json = False,
 ) -> None:
-    """Check a certificate: does what it holds prove what it claims?
+    """Check a certificate: whether what it holds proves what it claims.
 
     Nothing but the file is used: the threshold and the evidence of every beaten arm are computed anew from
     the statistics in it. Exit code 0 if the claim is proven, 1 if not.
