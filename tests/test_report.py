@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 import mfbandit as mf
+from mfbandit.cli.answer import sentence
 from mfbandit.report import answer, render
 from mfbandit.study import create_study
 
@@ -125,6 +126,19 @@ def test_failures_and_retired_arms_are_shown():
     stopped = create_study(problem, retries=0)
     stopped.fail(stopped.ask()[0], "the <judge> is ill")
     assert "What failed" in Page(render(stopped.result(), stopped)).text
+
+
+def test_broken_bounds_are_shown():
+    problem = mf.Problem(["a", "b"], [("judge", 1.0, 0.01), ("expert", 1.0)], reward="bernoulli")
+    study = create_study(problem, policy="lucb-b:top=1,second=0.1,bound=kl", on_violation="stop")
+    while not study.done:
+        for pull in study.ask():
+            study.tell(pull, float(pull.fidelity == "judge"))
+    page = Page(render(study.result(), study))
+    assert "The data contradict the model" in page.text
+    assert "The data contradict the bias bounds of arm" in page.text
+    assert "the study stopped because the data contradict a bias bound" in page.text
+    assert sentence(study.result()).startswith("The study stopped after")
 
 
 def test_the_page_in_a_browser(tmp_path):

@@ -85,7 +85,7 @@ def answer(result: Result) -> str:
 def render(result: Result, study: Study | None = None) -> str:
     """The page as text."""
     parts = [_header(result)]
-    parts += [_list("The model is wrong", result.violations), _list("What failed", result.reasons)]
+    parts += [_list("The data contradict the model", result.violations), _list("What failed", result.reasons)]
     parts += _pictures(result, study)
     parts.append(_certificate(result, study))
     parts.append(_settings(result, study))
@@ -221,7 +221,7 @@ def _bias(bias: Any) -> str:
         return ""
     if isinstance(bias, list):
         return "<small>bias per arm</small>"
-    return f"<small>bias ≤ {bias:g}</small>" if bias else "<small>the truth</small>"
+    return f"<small>bias ≤ {bias:.4g}</small>" if bias else "<small>the truth</small>"
 
 
 def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str, Any] | None) -> str:

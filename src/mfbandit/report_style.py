@@ -9,7 +9,7 @@ STYLE = """
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 60rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+main { max-width: 64rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
 h1 { font-size: 1.7rem; line-height: 1.3; margin: .2rem 0 1.4rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.2rem; margin: 0 0 .4rem; }
 p { max-width: 46rem; margin: .3rem 0 .8rem; color: var(--soft); }
@@ -25,12 +25,13 @@ section { border-top: 1px solid var(--line); margin-top: 2rem; padding-top: 1.5r
 figure { margin: .5rem 0 0; } figure img { max-width: 100%; height: auto; display: block; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .875rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .8rem; text-align: right; border-bottom: 1px solid var(--line);
+th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
 th { font-weight: 600; border-bottom-width: 2px; vertical-align: bottom; }
 th small { display: block; font-weight: 400; }
 small { color: var(--soft); font-size: .78rem; }
-td.text, th.text { text-align: left; white-space: normal; min-width: 5rem; overflow-wrap: anywhere; }
+td.text, th.text { text-align: left; }
+td.text { white-space: normal; min-width: 7rem; max-width: 18rem; overflow-wrap: break-word; }
 tr.best td { font-weight: 600; background: #eaf4fa; }
 pre { background: var(--tint); border-radius: .5rem; padding: 1rem; overflow-x: auto; font-size: .8rem;
   line-height: 1.4; max-height: 24rem; }

@@ -101,8 +101,8 @@ def test_a_study_that_is_opened_again_goes_on_alike(action, tmp_path):
     at = whole.result().pulls
     for stop in {1, at // 3, at // 2, at - 1}:
         url = f"sqlite:///{tmp_path}/{action}{stop}.db"
-        run(start(action, storage=url), pulls=stop)
-        again = run(load_study(url))
+        run(start(action, storage=url, durable=False), pulls=stop)
+        again = run(load_study(url, durable=False))
         assert again.result() == whole.result()
         assert again.result().certificate == whole.result().certificate
         assert load_study(url).result() == whole.result()

@@ -86,5 +86,5 @@ def _show(found: Forecast) -> None:
     print_table(("policy", "fidelities", "expected cost", "limit", "wrong"), rows)
     print(
         f"\nDelta {found.delta:g}, {found.trials} simulated runs of each, seed {found.seed}. The limit is "
-        "what no policy can undercut\nwith these fidelities. All of this holds if the guessed means are right."
+        "what no policy can\nundercut with these fidelities. All this holds if the guessed means are right."
     )
