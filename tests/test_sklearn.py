@@ -156,13 +156,15 @@ def test_biases_from_past_tasks_or_a_function(iris):
 
 def test_scores_may_be_normal():
     X, y = make_regression(80, 5, noise=5.0, random_state=0)
-    settings = {"biases": 5.0, "scoring": "neg_root_mean_squared_error", "random_state": 0, "fidelities": 2}
+    settings = {"biases": 4.0, "scoring": "neg_root_mean_squared_error", "random_state": 0, "fidelities": 2}
     grid = {"alpha": [0.01, 1000.0]}
     found = MultiFidelitySearchCV(Ridge(), grid, score_range="normal", **settings).fit(X, y)
     assert found.best_params_ == {"alpha": 0.01}
     assert found.study_.problem.reward.sigma < 5.0
     known = MultiFidelitySearchCV(Ridge(), grid, score_range=mf.Gaussian(1.0), **settings).fit(X, y)
     assert known.best_score_ < 0.0
+    assert len(known.rungs_) == 2
+    assert len(known.set_params(biases=6.0).fit(X, y).rungs_) == 1
     assert is_regressor(known)
 
 

@@ -29,7 +29,7 @@ from mfbandit.certificate import verify
 from mfbandit.datasets import load_dataset
 from mfbandit.engines import allocate, identify
 from mfbandit.errors import MfbanditError
-from mfbandit.forecast import forecast
+from mfbandit.forecast import Forecast, forecast
 from mfbandit.instances import (
     BernoulliLaw,
     BetaLaw,
@@ -57,6 +57,7 @@ __all__ = [
     "Calibration",
     "Elimination",
     "Fidelity",
+    "Forecast",
     "Gaussian",
     "GaussianLaw",
     "Hyperband",

@@ -189,8 +189,12 @@ class Search:
         return list(self.calibration.biases)
 
     def _keep_what_helps(self) -> None:
-        """Drop fidelities that may be off by half the range of scores: they tell nothing."""
-        useless = math.inf if isinstance(self.reward, Gaussian) else self.reward.span / 2
+        """Drop fidelities that may be off by so much that they tell next to nothing.
+
+        That is half the range of scores. Of normal scores it is five standard deviations: two candidates
+        that differ by more are told apart by a fit or two at the truest fidelity.
+        """
+        useless = 5 * self.reward.sigma if isinstance(self.reward, Gaussian) else self.reward.span / 2
         kept = [m for m, bias in enumerate(self.biases) if bias < useless or m == len(self.rungs) - 1]
         self.rungs = [self.rungs[m] for m in kept]
         self.costs = [self.costs[m] for m in kept]
