@@ -108,12 +108,16 @@ def table(rows: list[Row]) -> None:
     """Print the rows of one instance."""
     first = rows[0]
     print(f"\n{first.instance}, delta {first.delta:g}, limit {first.limit:.4g}")
-    print(f"{'policy':<42} {'trials':>6} {'mean cost':>12} {'+-':>9} {'x limit':>8} {'wrong':>6} {'95% interval':>15} {'pulls/s':>9}")
+    print(
+        f"{'policy':<42} {'trials':>6} {'mean cost':>12} {'+-':>9} {'x limit':>8}"
+        f" {'wrong':>6} {'95% interval':>15} {'pulls/s':>9}"
+    )
     for row in sorted(rows, key=lambda row: row.mean_cost):
         mark = "" if row.stopped == 1.0 else ">"
         print(
             f"{row.policy:<42} {row.trials:>6} {mark + format(row.mean_cost, ',.5g'):>12} {row.standard_error:>9.3g} "
-            f"{row.over_limit:>8.2f} {row.wrong:>6} {row.wrong_low:>6.4f} - {row.wrong_high:.4f} {row.pulls_per_second:>9.2g}"
+            f"{row.over_limit:>8.2f} {row.wrong:>6}"
+            f" {row.wrong_low:>6.4f} - {row.wrong_high:.4f} {row.pulls_per_second:>9.2g}"
         )
 
 
@@ -170,7 +174,12 @@ def hurtful() -> Iterator[mf.Instance]:
     two = np.array([0.2, 0.9])
     cells = [[two], [np.array([0.2, 0.2, 0.9, 0.9, 0.2])], [np.array([0.5])]]
     yield mf.Instance(mf.Problem(3, [("true", 1.0, 0.0)]), None, mf.TableLaw(cells), name="two-point and constant")
-    yield mf.Instance(mf.Problem(3, cheap), [[0.80, 0.90], [0.93, 0.88], [0.78, 0.85]], mf.BetaLaw(500.0), name="low variance")
+    yield mf.Instance(
+        mf.Problem(3, cheap),
+        [[0.80, 0.90], [0.93, 0.88], [0.78, 0.85]],
+        mf.BetaLaw(500.0),
+        name="low variance",
+    )
     many = [[0.6, 0.7]] + [[0.7, 0.6]] * 49
     yield mf.Instance(mf.Problem(50, cheap, **bernoulli), many, name="fifty arms")
     gaussian = mf.Problem(3, [("cheap", 1.0, 0.2), ("true", 9.0, 0.0)], reward=mf.Gaussian(0.5))
@@ -179,7 +188,10 @@ def hurtful() -> Iterator[mf.Instance]:
 
 def errors(trials: int) -> None:
     """Error rates of the policies that promise one."""
-    print(f"{'instance':<24} {'policy':<28} {'delta':>6} {'trials':>7} {'wrong':>6} {'rate':>8} {'95% interval':>17} {'p':>7}")
+    print(
+        f"{'instance':<24} {'policy':<28} {'delta':>6} {'trials':>7} {'wrong':>6}"
+        f" {'rate':>8} {'95% interval':>17} {'p':>7}"
+    )
     for instance in hurtful():
         bound = "gaussian" if isinstance(instance.problem.reward, mf.Gaussian) else "mixed"
         for policy in ("mf-toptwo", f"lucb-c:bound={bound}", "lucb-c:bound=hoeffding"):

@@ -70,7 +70,10 @@ def compiler_figures() -> None:
 
 def everything(trials: int) -> None:
     """Every registered policy on every built-in instance: means on the GPU and on the CPU."""
-    print(f"{'policy':<22} {'instance':<12} {'GPU mean':>12} {'CPU mean':>12} {'z':>6} {'identical':>9} {'GPU pulls/s':>12}")
+    print(
+        f"{'policy':<22} {'instance':<12} {'GPU mean':>12} {'CPU mean':>12} {'z':>6}"
+        f" {'identical':>9} {'GPU pulls/s':>12}"
+    )
     for name, entry in REGISTRY.items():
         policy = mf.policy(entry.example)
         for instance in mf.builtin_instances():

@@ -234,9 +234,7 @@ class Bench:
             max_pulls=None if most is None else pulls,
         )
 
-    def measure(
-        self, policy: str, seconds: float, least: int, most: float | None = None, correct: bool = True
-    ) -> Row:
+    def measure(self, policy: str, seconds: float, least: int, most: float | None = None, correct: bool = True) -> Row:
         """Run a policy as often as a time allows, by how long the first few runs took."""
         runs = self.play(policy, least, most)
         trials = int(least * seconds / max(runs.seconds, 1e-6))
@@ -278,9 +276,7 @@ def verdict(task: Task, rows: list[Row], delta: float) -> Verdict:
     """Hold the default against its goals."""
     default, truest, *others = rows
     # Runs that were cut short, and before they had spent what the default does, decide nothing.
-    promised = [
-        row for row in others if row.correct and (row.stopped == 1.0 or row.mean_cost > default.mean_cost)
-    ]
+    promised = [row for row in others if row.correct and (row.stopped == 1.0 or row.mean_cost > default.mean_cost)]
     cheapest = min(promised, key=lambda row: row.mean_cost)
     wanted = CHEAPER.get(task.name)
     return Verdict(
@@ -350,9 +346,7 @@ def short(policy: str) -> str:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="*", help="names of data sets, instead of all")
     parser.add_argument("--seconds", type=float, default=15.0, help="for each set, about; without compiling")
     parser.add_argument("--delta", type=float, default=0.05)

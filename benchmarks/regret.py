@@ -30,7 +30,7 @@ def main() -> None:
         instance = mf.load_instance(name)
         cheapest = float(instance.problem.costs.min())
         coefficient = mf.theory.regret_lower_bound(instance)
-        print(f"\n{name}: mean regret +- standard error, {arguments.trials} trials; budgets in pulls at the cheapest fidelity")
+        print(f"\n{name}: mean regret +- standard error, {arguments.trials} trials; budgets in pulls at the cheapest")
         print(f"{'policy':<14}" + "".join(f"{budget:>22,.0f}" for budget in BUDGETS))
         print(f"{'lower bound':<14}" + "".join(f"{coefficient * math.log(budget):>22,.4g}" for budget in BUDGETS))
         for policy in names:

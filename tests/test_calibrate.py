@@ -17,9 +17,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.tables import read_table
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
-needs_shared = pytest.mark.skipif(
-    not SHARED.is_dir(), reason="the shared data sets are not beside this checkout"
-)
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data sets are not beside this checkout")
 
 
 def covered(hits: int, trials: int, confidence: float) -> bool:
@@ -53,9 +51,7 @@ def test_tasks_weigh_alike():
 
 def test_both_signs_count_and_an_offset_is_found():
     biases = np.linspace(-0.02, 0.10, 99)
-    assert calibrate(exact(biases), confidence=0.96, noise="none").biases[0] == pytest.approx(
-        biases[95], abs=1e-9
-    )
+    assert calibrate(exact(biases), confidence=0.96, noise="none").biases[0] == pytest.approx(biases[95], abs=1e-9)
     found = calibrate(exact(biases), confidence=0.96, noise="none", common_offset=True)
     assert found.offsets[0] == pytest.approx(0.04)
     assert found.biases[0] == pytest.approx((biases[97] - biases[1]) / 2)
@@ -64,9 +60,7 @@ def test_both_signs_count_and_an_offset_is_found():
 def test_noise_is_paid_for():
     rng = np.random.default_rng(3)
     repeats = exact(rng.uniform(-0.02, 0.02, 40))[:, :, np.newaxis] + rng.normal(0.0, 0.1, (40, 2, 10))
-    bounds = {
-        noise: calibrate(repeats, noise=noise).biases[0] for noise in ("normal", "symmetric", "bounded")
-    }
+    bounds = {noise: calibrate(repeats, noise=noise).biases[0] for noise in ("normal", "symmetric", "bounded")}
     assert 0.05 < bounds["normal"] < 0.2
     assert bounds["symmetric"] > 0.05
     assert bounds["bounded"] > bounds["normal"]
@@ -144,10 +138,7 @@ def lcdb_tasks(shares):
         found.append(
             np.array(
                 [
-                    [
-                        curve[min(curve, key=lambda size: abs(math.log(size / (share * full))))]
-                        for share in shares
-                    ]
+                    [curve[min(curve, key=lambda size: abs(math.log(size / (share * full))))] for share in shares]
                     for curve in complete
                 ]
             )
@@ -164,9 +155,7 @@ def test_learning_curves_of_unseen_data_sets_are_covered():
         kept = [task for number, task in enumerate(tasks) if number != held_out]
         seen = np.concatenate(kept)
         labels = np.repeat(np.arange(6), [len(task) for task in kept])
-        found = calibrate(
-            seen[:, :, 0], sds=seen[:, :, 1], counts=seen[:, :, 2], tasks=labels, confidence=confidence
-        )
+        found = calibrate(seen[:, :, 0], sds=seen[:, :, 1], counts=seen[:, :, 2], tasks=labels, confidence=confidence)
         biases = np.abs(unseen[:, :3, 0] - unseen[:, 3:, 0])
         hits += (biases <= np.array(found.biases[:3])).sum(axis=0)
         arms += len(unseen)
@@ -217,9 +206,7 @@ def test_biases_like_those_of_all_learning_curves_are_covered():
 
 def test_forms_of_data_agree():
     rng = np.random.default_rng(10)
-    repeats = np.clip(
-        exact(rng.uniform(-0.1, 0.1, 15))[:, :, np.newaxis] + rng.normal(0, 0.05, (15, 2, 6)), 0, 1
-    )
+    repeats = np.clip(exact(rng.uniform(-0.1, 0.1, 15))[:, :, np.newaxis] + rng.normal(0, 0.05, (15, 2, 6)), 0, 1)
     found = calibrate(repeats, fidelities=["x", "y"])
     rows = [(f"arm {k}", "xy"[m], float(r)) for (k, m, _), r in np.ndenumerate(repeats)]
     assert calibrate(rows) == found
@@ -235,9 +222,7 @@ def test_forms_of_data_agree():
 
 
 def test_too_few_arms():
-    with pytest.raises(
-        InvalidInput, match=r"5 arms cannot promise a confidence of 0.9: at least 9 are needed"
-    ):
+    with pytest.raises(InvalidInput, match=r"5 arms cannot promise a confidence of 0.9: at least 9 are needed"):
         calibrate(exact([0.1] * 5), noise="none")
     with pytest.raises(InvalidInput, match=r"at least 19 are needed, or a confidence of at most 0.666"):
         calibrate(exact([0.1] * 5), noise="none", common_offset=True)

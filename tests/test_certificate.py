@@ -2,6 +2,8 @@
 
 import copy
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -185,14 +187,20 @@ def test_the_command(tmp_path, proof, judged, capsys):
         ('{"format": "mfbandit certificate", "version": 99}', "version 99, newer than 1"),
     ],
 )
-def test_bad_files(tmp_path, text, message, capsys):
+def test_bad_files(tmp_path, text, message):
     file = tmp_path / "bad.json"
     file.write_text(text)
     with pytest.raises(InvalidInput, match=message):
         load_certificate(file)
     assert main(["verify", str(file)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-    assert main(["verify", str(tmp_path / "absent.json")]) == 2
+
+
+def test_an_absent_file_is_one_line_on_stderr(tmp_path):
+    command = [sys.executable, "-m", "mfbandit", "verify", str(tmp_path / "absent.json")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_confidence_climbs_with_the_evidence():

@@ -12,9 +12,7 @@ from mfbandit.kernel import compiled
 
 
 def problem(**kwargs):
-    return mf.Problem(
-        ["x", "y", "z"], [("dear", 9.0, 0.0), ("cheap", 1.0, 0.2), ("middle", 3.0, 0.1)], **kwargs
-    )
+    return mf.Problem(["x", "y", "z"], [("dear", 9.0, 0.0), ("cheap", 1.0, 0.2), ("middle", 3.0, 0.1)], **kwargs)
 
 
 def test_fidelities_are_ordered_by_cost_whatever_order_the_user_gives():

@@ -11,7 +11,8 @@ from mfbandit import errors
 def test_every_error_is_caught_by_the_root_and_drawn_in_the_docstring(name: str) -> None:
     error = getattr(errors, name)
     assert issubclass(error, errors.MfbanditError)
-    assert errors.__doc__ is not None and name in errors.__doc__
+    assert errors.__doc__ is not None
+    assert name in errors.__doc__
     assert str(pickle.loads(pickle.dumps(error("the reason")))) == "the reason"
 
 

@@ -44,9 +44,7 @@ def test_nothing_is_below_the_limit(helpful):
 
 
 def test_it_says_when_the_truest_fidelity_alone_is_best():
-    found = forecast(
-        instance([[0.5, 0.8], [0.5, 0.3]], [0.4, 0.0], [1, 2]), trials=10, policies=["mf-toptwo"]
-    )
+    found = forecast(instance([[0.5, 0.8], [0.5, 0.3]], [0.4, 0.0], [1, 2]), trials=10, policies=["mf-toptwo"])
     assert not found.helps
     assert found.keep == ("fidelity 1",)
     assert found.best == found.truest_only

@@ -8,9 +8,7 @@ from mfbandit.study import create_study
 
 @pytest.fixture
 def study():
-    study = create_study(
-        mf.Problem(["a", "b"], [("exact", 2.0, 0.0)], reward="bernoulli"), policy="lucb-c:bound=kl"
-    )
+    study = create_study(mf.Problem(["a", "b"], [("exact", 2.0, 0.0)], reward="bernoulli"), policy="lucb-c:bound=kl")
     while not study.done:
         for pull in study.ask():
             study.tell(pull, float(pull.arm == "b"))

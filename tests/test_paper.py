@@ -37,9 +37,7 @@ def test_figure_1a(letter, cost, deviation):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
-@pytest.mark.parametrize(
-    ("letter", "cost"), [("a", 2.225e6), ("b", 2.059e6), ("c", 2.155e6), ("top", 1.894e6)]
-)
+@pytest.mark.parametrize(("letter", "cost"), [("a", 2.225e6), ("b", 2.059e6), ("c", 2.155e6), ("top", 1.894e6)])
 def test_figure_1b(letter, cost):
     assert mean_cost("figure-1b", letter, 0.05, 100) == pytest.approx(cost, rel=0.02)
 

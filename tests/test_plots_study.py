@@ -32,9 +32,7 @@ def test_intervals_show_the_best_arm_on_top(study):
 
 def test_intervals_without_ends(study):
     result = study.result()
-    endless = tuple(
-        ArmResult(arm.arm, -math.inf, math.inf, arm.pulls, arm.means, arm.cost) for arm in result.arms[:3]
-    )
+    endless = tuple(ArmResult(arm.arm, -math.inf, math.inf, arm.pulls, arm.means, arm.cost) for arm in result.arms[:3])
     object.__setattr__(result, "arms", endless)
     plots_study.intervals(result).draw_without_rendering()
 

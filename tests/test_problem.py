@@ -147,9 +147,7 @@ def test_from_arrays_needs_no_names() -> None:
         ([5], [-0.0], 0),
     ],
 )
-def test_the_truest_is_the_dearest_without_bias_and_of_ties_the_last(
-    costs: Any, biases: Any, truest: int
-) -> None:
+def test_the_truest_is_the_dearest_without_bias_and_of_ties_the_last(costs: Any, biases: Any, truest: int) -> None:
     arms = None if np.ndim(costs) + np.ndim(biases) > 2 else 2
     assert Problem.from_arrays(costs, biases, arms=arms).truest == truest
 

@@ -15,9 +15,7 @@ NASTY = "<script>document.title='owned'</script>\"'&"
 
 
 def finished(arms=("a", "b"), **settings):
-    problem = mf.Problem(
-        list(arms), [("quick & dirty", 1.0, 0.05), (f"exact {NASTY}", 9.0)], reward="bernoulli"
-    )
+    problem = mf.Problem(list(arms), [("quick & dirty", 1.0, 0.05), (f"exact {NASTY}", 9.0)], reward="bernoulli")
     study = create_study(problem, **{"policy": "mf-toptwo", **settings})
     while not study.done:
         for pull in study.ask():

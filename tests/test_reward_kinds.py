@@ -42,9 +42,7 @@ finite = st.floats(-1e6, 1e6)
 
 
 @given(low=finite, width=st.floats(1e-3, 1e6), share=st.floats(0, 1))
-def test_the_ends_of_a_range_are_exact_and_the_rest_comes_back(
-    low: float, width: float, share: float
-) -> None:
+def test_the_ends_of_a_range_are_exact_and_the_rest_comes_back(low: float, width: float, share: float) -> None:
     kind = Bounded(low, low + width)
     assert (kind.from_unit(0.0), kind.from_unit(1.0)) == (kind.low, kind.high)
     assert (kind.to_unit(kind.low), kind.to_unit(kind.high)) == (0.0, 1.0)

@@ -20,9 +20,7 @@ LAWS = {
     "gaussian": instance_of(mf.GaussianLaw(0.2), mf.Gaussian(0.2)),
     "beta": instance_of(mf.BetaLaw(8.0)),
     "spiky beta": instance_of(mf.BetaLaw(0.5)),
-    "table": mf.Instance(
-        mf.Problem(2, [("only", 1.0, 0.0)]), None, mf.TableLaw([[TABLE], [np.array([0.6])]])
-    ),
+    "table": mf.Instance(mf.Problem(2, [("only", 1.0, 0.0)]), None, mf.TableLaw([[TABLE], [np.array([0.6])]])),
 }
 
 
@@ -75,9 +73,7 @@ def test_bernoulli_and_table_laws():
 
 
 def test_means_at_the_ends_are_certain():
-    sure = mf.Instance(
-        mf.Problem(2, [("only", 1.0, 0.0)], reward="bernoulli"), [[0.0], [1.0]], mf.BernoulliLaw()
-    )
+    sure = mf.Instance(mf.Problem(2, [("only", 1.0, 0.0)], reward="bernoulli"), [[0.0], [1.0]], mf.BernoulliLaw())
     assert set(stream(sure, 500)) == {0.0}
     assert set(stream(sure, 500, arm=1)) == {1.0}
 

@@ -193,9 +193,7 @@ def pull(arm, fidelity, seed):
     return SimpleNamespace(arm=arm, fidelity=fidelity, seed=seed)
 
 
-@pytest.mark.parametrize(
-    "law", [mf.BernoulliLaw(), mf.BetaLaw(8), mf.TableLaw([[[1, 4, 5], [3]], [[1, 2], [5, 1]]])]
-)
+@pytest.mark.parametrize("law", [mf.BernoulliLaw(), mf.BetaLaw(8), mf.TableLaw([[[1, 4, 5], [3]], [[1, 2], [5, 1]]])])
 def test_evaluators_follow_the_law(law):
     problem = mf.Problem(["a", "b"], [("x", 1, 2), ("y", 2, 0)], reward=mf.Bounded(1, 5))
     means = law.means if isinstance(law, mf.TableLaw) else [[2.0, 3.0], [4.0, 4.5]]

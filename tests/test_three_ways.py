@@ -37,9 +37,7 @@ def goal(policy, instance):
 
 def compiled_decisions(instance, policy):
     most = most_pulls(policy)
-    runs = mf.simulate(
-        instance, policy, trials=1, seed=SEED, max_pulls=most, trace=most, **goal(policy, instance)
-    )
+    runs = mf.simulate(instance, policy, trials=1, seed=SEED, max_pulls=most, trace=most, **goal(policy, instance))
     rows = runs.trace[0]
     return np.repeat(rows[:, :2], rows[:, 2], axis=0)
 

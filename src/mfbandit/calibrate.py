@@ -192,9 +192,7 @@ def _noise(pilot: Pilot, noise: str | None, risk: float) -> tuple[str, Fraction]
     if noise not in NOISE:
         raise InvalidInput(f"noise must be one of {', '.join(NOISE)}, got {noise!r}")
     if noise in ("normal", "bounded") and pilot.counts is None:
-        raise InvalidInput(
-            f"{noise} noise is judged by sds and counts: give both, or repeats, or noise='symmetric'"
-        )
+        raise InvalidInput(f"{noise} noise is judged by sds and counts: give both, or repeats, or noise='symmetric'")
     if noise == "normal" and pilot.counts is not None and pilot.counts.min() < 2:
         raise InvalidInput(
             "normal noise is estimated from repeats, and a cell has only one reward: pass noise='symmetric', "
@@ -267,8 +265,6 @@ def _bounded(pilot: Pilot, m: int, beta: float) -> tuple[FloatArray, FloatArray]
             for k in range(pilot.n_arms):
                 n = int(pilot.counts[k, column])
                 deviation = 0.0 if deviations is None else float(deviations[k, column])
-                ends[side, place, k] = kernels[part](
-                    seen, width, n, float(unit[k, column]) * n, 0.0, deviation
-                )
+                ends[side, place, k] = kernels[part](seen, width, n, float(unit[k, column]) * n, 0.0, deviation)
     span = pilot.reward.span
     return (ends[0, 0] - ends[1, 1]) * span, (ends[1, 0] - ends[0, 1]) * span

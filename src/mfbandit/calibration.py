@@ -114,8 +114,7 @@ class Calibration:
         if len(listed) != len(self.fidelities):
             raise InvalidInput(f"there are {len(listed)} costs for {len(self.fidelities)} fidelities")
         return [
-            Fidelity(name, cost, bias)
-            for name, cost, bias in zip(self.fidelities, listed, self.biases, strict=True)
+            Fidelity(name, cost, bias) for name, cost, bias in zip(self.fidelities, listed, self.biases, strict=True)
         ]
 
     def problem(self, arms: int | Names, costs: Numbers | Mapping[str, Any]) -> Problem:

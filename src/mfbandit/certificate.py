@@ -195,9 +195,7 @@ def _faults(found: Mapping[str, Any]) -> list[str]:
     threshold = _threshold(len(arms), goal.delta)
     faults = []
     if abs(threshold - float(found["threshold"])) > _SLACK:
-        faults.append(
-            f"the threshold must be log((K - 1) / delta) = {threshold:.6g}, not {found['threshold']:.6g}"
-        )
+        faults.append(f"the threshold must be log((K - 1) / delta) = {threshold:.6g}, not {found['threshold']:.6g}")
     if found["answer"] not in arms:
         return [*faults, f"the answer {found['answer']!r} is none of the arms"]
     columns = [[fidelity.name for fidelity in problem.fidelities].index(name) for name in names]
@@ -281,9 +279,7 @@ def _unproven(
 
         value = beats(seen, state, winner, loser, goal.epsilon / problem.reward.span)
         if value + _SLACK < threshold:
-            return [
-                f"the evidence that {entry['by']!r} beats {entry['arm']!r} is {value:.4g}, under {threshold:.4g}"
-            ]
+            return [f"the evidence that {entry['by']!r} beats {entry['arm']!r} is {value:.4g}, under {threshold:.4g}"]
         return []
     for part in ("winner", "loser"):
         fault = _passive_fault(seen, entry[part])
@@ -295,9 +291,7 @@ def _unproven(
         if (np.asarray(entry[part]["pulls"]) > state.pulls[arm]).any()
     ]
     if later:
-        return [
-            f"the statistics of the {later[0]} over arm {entry['arm']!r} are of more pulls than were made"
-        ]
+        return [f"the statistics of the {later[0]} over arm {entry['arm']!r} are of more pulls than were made"]
     algorithm = read_policy(found["policy"]).ready(problem, seen, goal)
     record = {**entry, "arm": loser, "by": winner}
     if not proves(seen, algorithm.params, record, threshold):

@@ -127,9 +127,7 @@ def _range(meta: Mapping[str, Any]) -> Bounded | None:
     return Bounded(stated[0], stated[1])
 
 
-def _summary(
-    path: Path, meta: Mapping[str, Any], span: Bounded | None
-) -> tuple[RewardKind, FloatArray, RewardLaw]:
+def _summary(path: Path, meta: Mapping[str, Any], span: Bounded | None) -> tuple[RewardKind, FloatArray, RewardLaw]:
     """Reward kind, means and law from the summary of a data set without rows."""
     file = path / "table.csv"
     if not file.is_file():

@@ -96,9 +96,7 @@ def _plain(value: PerArm) -> float | list[float]:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _per_arm(
-    value: object, quantity: str, fidelity: str, arms: tuple[str, ...] | None = None
-) -> PerArm:
+def _per_arm(value: object, quantity: str, fidelity: str, arms: tuple[str, ...] | None = None) -> PerArm:
     """Return a valid cost or bias of one fidelity, for all arms or per arm."""
     array = as_numbers(value, f"the {quantity} of fidelity {fidelity!r}", ProblemError)
     if array.ndim > 1:

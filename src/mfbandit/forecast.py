@@ -95,9 +95,7 @@ class Forecast:
         """What to do, in words."""
         problem = self.instance.problem
         truth = problem.fidelities[problem.truest].name
-        least = (
-            "" if math.isnan(self.limit) else f" Nothing can cost less than {_amount(self.limit)} on average."
-        )
+        least = "" if math.isnan(self.limit) else f" Nothing can cost less than {_amount(self.limit)} on average."
         if problem.n_fidelities == 1:
             return f"With {self.best.policy} expect a cost of {_amount(self.best.mean_cost)}.{least}"
         alone = _amount(self.truest_only.mean_cost)
@@ -155,9 +153,7 @@ class Forecast:
 
     def _again(self, row: ForecastRow, delta: float) -> Runs:
         most = _PATIENCE * _scale(self.instance, delta)
-        return _run(
-            self.instance, row.policy, row.fidelities, delta, self.epsilon, self.trials, self.seed, most
-        )
+        return _run(self.instance, row.policy, row.fidelities, delta, self.epsilon, self.trials, self.seed, most)
 
 
 def forecast(
@@ -302,13 +298,9 @@ def _row(runs: Runs, label: str, names: tuple[str, ...], least: float) -> Foreca
 def _choice(ordered: Sequence[ForecastRow]) -> ForecastRow:
     """The cheapest row, or one with fewer fidelities that costs hardly more."""
     first = ordered[0]
-    slack = max(
-        _WORTHWHILE * first.mean_cost, 0.0 if math.isnan(first.standard_error) else first.standard_error
-    )
+    slack = max(_WORTHWHILE * first.mean_cost, 0.0 if math.isnan(first.standard_error) else first.standard_error)
     good = [
-        row
-        for row in ordered
-        if row.stopped_rate == first.stopped_rate and row.mean_cost <= first.mean_cost + slack
+        row for row in ordered if row.stopped_rate == first.stopped_rate and row.mean_cost <= first.mean_cost + slack
     ]
     return min(good, key=lambda row: (len(row.fidelities), row.mean_cost))
 

@@ -133,7 +133,21 @@ def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], sh
     sum_type = int32 if shape.whole_rewards else float64
 
     def entry(  # type: ignore[no-untyped-def]
-        problem, params, law, limits, streams, seed, first, cost, best, stopped, pulls, marks, mark_pulls, mark_best, trace
+        problem,
+        params,
+        law,
+        limits,
+        streams,
+        seed,
+        first,
+        cost,
+        best,
+        stopped,
+        pulls,
+        marks,
+        mark_pulls,
+        mark_best,
+        trace,
     ):
         i = cuda.grid(1)
         if i < cost.shape[0]:

@@ -76,9 +76,7 @@ class Grader:
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
                 raise InvalidInput(f"{field} of grader {self.name!r} must be a number > 0, got {value!r}")
         if self.at_once is not None and int(self.at_once) != self.at_once:
-            raise InvalidInput(
-                f"at_once of grader {self.name!r} must be a whole number, got {self.at_once!r}"
-            )
+            raise InvalidInput(f"at_once of grader {self.name!r} must be a whole number, got {self.at_once!r}")
 
 
 class Pace:
@@ -219,8 +217,7 @@ class Judging:
         truest = self.problem.fidelities[self.problem.truest].name
         return Bill(
             graders=tuple(
-                GraderBill(name, one.price, self._paid[name], self._cached[name])
-                for name, one in self.graders.items()
+                GraderBill(name, one.price, self._paid[name], self._cached[name]) for name, one in self.graders.items()
             ),
             answers=self._made,
             answer_price=self.answer_price,
@@ -288,8 +285,7 @@ class _Loop:
 
     def __init__(self, graders: Mapping[str, Grader]) -> None:
         self.at_once = {
-            name: None if one.at_once is None else asyncio.Semaphore(int(one.at_once))
-            for name, one in graders.items()
+            name: None if one.at_once is None else asyncio.Semaphore(int(one.at_once)) for name, one in graders.items()
         }
         self.running: dict[tuple[str, int, str], asyncio.Future[float]] = {}
         self.answering: dict[tuple[str, int], asyncio.Lock] = {}

@@ -58,11 +58,7 @@ class Bill:
 
     def money(self, amount: float) -> str:
         """An amount for people."""
-        return (
-            f"{self.currency}{amount:,.2f}"
-            if amount >= 0.1 or amount == 0
-            else f"{self.currency}{amount:.2g}"
-        )
+        return f"{self.currency}{amount:,.2f}" if amount >= 0.1 or amount == 0 else f"{self.currency}{amount:.2g}"
 
     @property
     def sentence(self) -> str:

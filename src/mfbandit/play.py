@@ -60,9 +60,7 @@ def tally(state: State, arm: int, fidelity: int, reward: float) -> None:
 
 
 @kernel
-def pull(
-    problem: Arrays, law: Law, state: State, key: int, streams: int, arm: int, fidelity: int, count: int
-) -> None:
+def pull(problem: Arrays, law: Law, state: State, key: int, streams: int, arm: int, fidelity: int, count: int) -> None:
     """Make some pulls of one arm at one fidelity."""
     column = problem.columns[fidelity]
     stream = int(arm) * streams + int(column)

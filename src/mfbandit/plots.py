@@ -188,9 +188,7 @@ def save(figure: Figure, stem: str) -> list[str]:
     return [f"{stem}.png", f"{stem}.svg"]
 
 
-def _curves(
-    runs: Sequence[Runs], places: Sequence[float], values: Sequence[npt.NDArray[np.float64]]
-) -> list[_Curve]:
+def _curves(runs: Sequence[Runs], places: Sequence[float], values: Sequence[npt.NDArray[np.float64]]) -> list[_Curve]:
     """Group runs by policy: mean and deviation of the values against the places."""
     if not runs:
         raise InvalidInput("there are no runs to draw")

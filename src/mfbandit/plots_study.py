@@ -136,9 +136,7 @@ def confidence_over_cost(moments: Sequence[Moment], *, delta: float | None = Non
     figure, (axes,) = canvas(1, width=7.2)
     figure.set_size_inches(7.2, 3.1)
     cost = [moment.cost for moment in moments]
-    axes.plot(
-        cost, [moment.confidence for moment in moments], color=BEST, linewidth=1.8, drawstyle="steps-post"
-    )
+    axes.plot(cost, [moment.confidence for moment in moments], color=BEST, linewidth=1.8, drawstyle="steps-post")
     if delta is not None:
         axes.axhline(1.0 - delta, color=PALE, linestyle=(0, (5, 3)), linewidth=1.1)
         axes.annotate(
@@ -161,9 +159,7 @@ def confidence_over_cost(moments: Sequence[Moment], *, delta: float | None = Non
     return figure
 
 
-def cost_against_confidence(
-    lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, title: str = ""
-) -> Figure:
+def cost_against_confidence(lines: Sequence[tuple[str, Sequence[tuple[float, float]]]], *, title: str = "") -> Figure:
     """Draw expected costs against the confidence asked for.
 
     Parameters

@@ -241,10 +241,7 @@ def _fidelity_names(names: object, count: int) -> tuple[str, ...]:
 def _fidelity_columns(values: object, what: str, arms: tuple[str, ...] | None) -> FloatArray:
     table = as_numbers(values, what, ProblemError, arms)
     if table.ndim not in (1, 2):
-        raise ProblemError(
-            f"{what} have shape {table.shape}; they must be one number per fidelity, or one row "
-            "per arm"
-        )
+        raise ProblemError(f"{what} have shape {table.shape}; they must be one number per fidelity, or one row per arm")
     if table.ndim == 2 and arms is not None and len(table) != len(arms):
         raise ProblemError(f"{what} have {len(table)} rows for {len(arms)} arms")
     return table
@@ -253,9 +250,7 @@ def _fidelity_columns(values: object, what: str, arms: tuple[str, ...] | None) -
 def _count_arms(*tables: FloatArray) -> int:
     counts = {len(table) for table in tables if table.ndim == 2}
     if not counts:
-        raise ProblemError(
-            "the number of arms is unknown: pass arms=, or costs or biases with one row per arm"
-        )
+        raise ProblemError("the number of arms is unknown: pass arms=, or costs or biases with one row per arm")
     if len(counts) > 1:
         rows, others = (len(table) for table in tables)
         raise ProblemError(f"costs have {rows} rows and biases {others}; there is one row per arm")

@@ -69,13 +69,9 @@ class Bounded:
         object.__setattr__(self, "low", _as_end(low, "low"))
         object.__setattr__(self, "high", _as_end(high, "high"))
         if not self.low < self.high:
-            raise ProblemError(
-                f"the reward range is from {self.low} to {self.high}; low must be below high"
-            )
+            raise ProblemError(f"the reward range is from {self.low} to {self.high}; low must be below high")
         if not math.isfinite(self.span):
-            raise ProblemError(
-                f"the reward range from {self.low} to {self.high} is too wide for a float"
-            )
+            raise ProblemError(f"the reward range from {self.low} to {self.high} is too wide for a float")
 
     @property
     def span(self) -> float:
@@ -116,9 +112,7 @@ class Gaussian:
     span: ClassVar[float] = 1.0
 
     def __init__(self, sigma: float) -> None:
-        object.__setattr__(
-            self, "sigma", as_positive(sigma, "sigma of a Gaussian reward", ProblemError)
-        )
+        object.__setattr__(self, "sigma", as_positive(sigma, "sigma of a Gaussian reward", ProblemError))
 
     def to_unit(self, reward: FloatOrArray) -> FloatOrArray:
         """Return the reward unchanged: there is no range to scale by."""
@@ -173,8 +167,7 @@ def as_reward_kind(value: object) -> RewardKind:
         raise ProblemError("reward 'gaussian' needs its noise: pass Gaussian(sigma=...) instead")
     hint = closest(str(value), ["bernoulli", "bounded"])
     raise ProblemError(
-        f"reward {value!r} is unknown: it must be 'bernoulli', 'bounded', Bounded(low, high) or "
-        f"Gaussian(sigma){hint}"
+        f"reward {value!r} is unknown: it must be 'bernoulli', 'bounded', Bounded(low, high) or Gaussian(sigma){hint}"
     )
 
 

@@ -56,9 +56,7 @@ def _limit(name: str, value: float | None) -> float:
     return float(value)
 
 
-def prepare(
-    instance: Instance, chosen: Policy, goal: Goal, max_cost: float | None, max_pulls: int | None
-) -> Prepared:
+def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | None, max_pulls: int | None) -> Prepared:
     """Make a policy ready to run on an instance."""
     problem = instance.problem
     chosen.check(problem, goal)

@@ -284,9 +284,7 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     def n_features_in_(self) -> int:
         """How many features there were in `fit`."""
         if not hasattr(self, "best_estimator_"):
-            raise AttributeError(
-                f"{type(self).__name__} has no n_features_in_ before it is fitted and refitted"
-            )
+            raise AttributeError(f"{type(self).__name__} has no n_features_in_ before it is fitted and refitted")
         return int(self.best_estimator_.n_features_in_)
 
     def _best(self, name: str) -> Any:

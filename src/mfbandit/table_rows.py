@@ -158,9 +158,7 @@ def _column_names(columns: object) -> tuple[str, str, str]:
 def _position(header: Sequence[str], column: str, what: str) -> int:
     if column not in header:
         shown = ", ".join(map(repr, header[:12]))
-        raise InstanceError(
-            f"{what} has no column {column!r}{closest(column, header)} (its columns are {shown})"
-        )
+        raise InstanceError(f"{what} has no column {column!r}{closest(column, header)} (its columns are {shown})")
     if header.count(column) > 1:
         raise InstanceError(f"{what} has {header.count(column)} columns called {column!r}")
     return header.index(column)
@@ -180,9 +178,7 @@ def _number(value: Any, column: str, place: str) -> float:
             raise TypeError
         number = float(value)
     except (TypeError, ValueError):
-        raise InstanceError(
-            f"{place}: the {column} is {reprlib.repr(value)}, which is not a number"
-        ) from None
+        raise InstanceError(f"{place}: the {column} is {reprlib.repr(value)}, which is not a number") from None
     if math.isnan(number):
         raise InstanceError(f"{place}: the {column} is missing (NaN)")
     if math.isinf(number):
@@ -215,8 +211,7 @@ def _parquet(path: Path) -> Any:
         return pd.read_parquet(path)
     except ImportError as error:
         raise MissingExtra(
-            f"reading the Parquet file {path.name!r} needs pandas and pyarrow: "
-            "pip install 'mfbandit[pandas]' pyarrow"
+            f"reading the Parquet file {path.name!r} needs pandas and pyarrow: pip install 'mfbandit[pandas]' pyarrow"
         ) from error
     except Exception as error:  # whatever the Parquet engine raises for a broken file
         raise InstanceError(f"the table {str(path)!r} cannot be read as Parquet: {error}") from None

@@ -39,9 +39,7 @@ Names: TypeAlias = Iterable[str | float]
 _DEEPEST = 4
 
 
-def as_numbers(
-    value: object, what: str, error: type[InvalidInput], rows: Sequence[str] | None = None
-) -> FloatArray:
+def as_numbers(value: object, what: str, error: type[InvalidInput], rows: Sequence[str] | None = None) -> FloatArray:
     """Return an array-like as a new float array of any shape.
 
     Parameters

@@ -26,9 +26,7 @@ def test_stops_where_the_papers_does_not(letter):
 
 @pytest.mark.parametrize("letter", ["a", "b"])
 def test_forever_ends(letter):
-    runs = mf.simulate(
-        "forever", f"lucb-{letter}-stop:top=0.6,second=0.5", delta=0.01, trials=2, max_cost=4e6
-    )
+    runs = mf.simulate("forever", f"lucb-{letter}-stop:top=0.6,second=0.5", delta=0.01, trials=2, max_cost=4e6)
     top = mf.simulate("forever", "lucb-top", delta=0.01, trials=2, max_cost=4e6)
     assert runs.stopped.all()
     assert runs.cost.mean() < 1.5 * top.cost.mean()

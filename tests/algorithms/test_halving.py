@@ -47,9 +47,7 @@ def test_the_last_comparison_is_at_the_truest_fidelity():
 
 def test_a_ladder_from_the_cheapest_rung_ends_with_one_arm():
     means = np.linspace(0.1, 0.9, 9)[:, np.newaxis] * np.ones(5)
-    runs = mf.simulate(
-        instance(means, [1, 2, 3, 4, 5], [0.0] * 5), "successive-halving:start=0", trials=1, trace=20
-    )
+    runs = mf.simulate(instance(means, [1, 2, 3, 4, 5], [0.0] * 5), "successive-halving:start=0", trials=1, trace=20)
     assert runs.pulls[0].sum(axis=0).tolist() == [9, 3, 0, 0, 0]
     assert runs.best[0] == 8
 
@@ -97,9 +95,7 @@ def test_one_arm_needs_no_pull():
 
 def test_a_cut_run_answers_from_the_last_complete_rung():
     means = np.array([[0.9, 0.1], [0.8, 0.1], [0.1, 0.1]])
-    runs = mf.simulate(
-        instance(means, [1, 5], [0.8, 0]), "successive-halving:start=0,eta=1.5", trials=1, max_cost=9.0
-    )
+    runs = mf.simulate(instance(means, [1, 5], [0.8, 0]), "successive-halving:start=0,eta=1.5", trials=1, max_cost=9.0)
     assert not runs.stopped[0]
     assert runs.pulls[0].sum() == 4
     assert runs.best[0] == 0

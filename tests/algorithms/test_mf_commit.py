@@ -44,8 +44,7 @@ def test_biases_against_the_best_arm(name):
 def test_regret_grows_like_a_logarithm():
     instance = mf.load_instance("figure-1a")
     small, large = (
-        mf.simulate(instance, "mf-commit", budget=budget, trials=300, seed=2).regret.mean()
-        for budget in (1e4, 1e6)
+        mf.simulate(instance, "mf-commit", budget=budget, trials=300, seed=2).regret.mean() for budget in (1e4, 1e6)
     )
     assert large < 4 * small
     assert large < 2 * theory.regret_lower_bound(instance) * math.log(1e6)
@@ -72,9 +71,7 @@ def test_plain_and_compiled_agree(reward):
 
 
 def test_one_arm_is_exploited_at_once():
-    lone = mf.Instance(
-        mf.Problem(1, [("cheap", 1.0, 0.1), ("dear", 9.0, 0.0)], reward="bernoulli"), [[0.4, 0.4]]
-    )
+    lone = mf.Instance(mf.Problem(1, [("cheap", 1.0, 0.1), ("dear", 9.0, 0.0)], reward="bernoulli"), [[0.4, 0.4]])
     runs = mf.simulate(lone, "mf-commit", budget=100, trials=2)
     assert runs.pulls[:, 0].tolist() == [[100, 0], [100, 0]]
 

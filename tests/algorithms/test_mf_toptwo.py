@@ -19,9 +19,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 def instance(means, biases, costs, law=None, reward="bernoulli"):
-    problem = mf.Problem.from_arrays(
-        np.array(costs, float), np.array(biases, float), arms=len(means), reward=reward
-    )
+    problem = mf.Problem.from_arrays(np.array(costs, float), np.array(biases, float), arms=len(means), reward=reward)
     return mf.Instance(problem, np.array(means, float), BernoulliLaw() if law is None else law)
 
 
@@ -116,10 +114,7 @@ def test_mean_cost(name, delta, most):
         runs = mf.simulate(name, "mf-toptwo", delta=delta, trials=400, seed=3)
     assert runs.stopped.all()
     assert runs.cost.mean() <= most
-    assert (
-        binomtest(int((runs.best != runs.instance.best).sum()), 400, delta, alternative="greater").pvalue
-        > 1e-3
-    )
+    assert binomtest(int((runs.best != runs.instance.best).sum()), 400, delta, alternative="greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", ["figure-1a", "forever"])
@@ -143,9 +138,7 @@ def test_low_variance_pays(name):
     if not (SHARED / name).is_dir():
         pytest.skip(f"data set {name} is not beside the checkout")
     rows = mf.load_instance(SHARED / name)
-    both, tilt = (
-        mf.simulate(rows, policy, trials=8, seed=1) for policy in ("mf-toptwo", "mf-toptwo:evidence=tilt")
-    )
+    both, tilt = (mf.simulate(rows, policy, trials=8, seed=1) for policy in ("mf-toptwo", "mf-toptwo:evidence=tilt"))
     assert both.stopped.all()
     assert (both.best == rows.best).all()
     assert 10 * both.cost.mean() <= tilt.cost.mean()

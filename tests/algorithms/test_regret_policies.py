@@ -76,7 +76,8 @@ def test_regret_needs_a_budget_and_costs_per_fidelity():
     with pytest.raises(PolicyError, match="elimination spends a budget: give a finite budget"):
         mf.simulate("figure-1a", "elimination", trials=1)
     uneven = mf.Instance(
-        mf.Problem.from_arrays([[1.0, 2.0], [1.0, 3.0]], [0.1, 0.0], reward="bernoulli"), [[0.5, 0.5], [0.4, 0.4]]
+        mf.Problem.from_arrays([[1.0, 2.0], [1.0, 3.0]], [0.1, 0.0], reward="bernoulli"),
+        [[0.5, 0.5], [0.4, 0.4]],
     )
     with pytest.raises(PolicyError, match="costs that differ between arms"):
         mf.simulate(uneven, "mf-ucb", budget=10, trials=1)

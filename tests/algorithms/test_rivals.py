@@ -92,8 +92,7 @@ def test_mf_grad_pulls_every_pair_once_first():
 
 def test_the_theorys_threshold_is_dearer():
     costs = [
-        mf.simulate(small(), f"mf-grad:threshold={t}", trials=20, seed=1).cost.mean()
-        for t in ("practical", "theory")
+        mf.simulate(small(), f"mf-grad:threshold={t}", trials=20, seed=1).cost.mean() for t in ("practical", "theory")
     ]
     assert costs[1] > 1.5 * costs[0]
 

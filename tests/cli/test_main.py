@@ -135,9 +135,7 @@ def test_an_interrupt_is_one_line_and_exit_code_130(capsys, monkeypatch):
 
 
 def run_python(code, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
 
 
 def test_the_help_loads_nothing_heavy():

@@ -118,9 +118,7 @@ def test_no_answer_is_exit_code_1_and_one_line(capsys):
 
 
 def test_a_broken_model_is_warned_of_in_one_line(capsys):
-    captured = output(
-        capsys, "figure-1b", "-p", "lucb-top", "--trials", "1", "--max-pulls", "50", "--json", code=1
-    )
+    captured = output(capsys, "figure-1b", "-p", "lucb-top", "--trials", "1", "--max-pulls", "50", "--json", code=1)
     warning, ending = captured.err.splitlines()
     assert warning.startswith("mfbandit: warning: instance 'figure-1b' breaks its own bias bound")
     assert "without an answer" in ending

@@ -115,14 +115,8 @@ def test_a_python_function_beside_the_file(file, tmp_path, capsys, monkeypatch):
 
 
 def test_recorded_rewards(file, tmp_path, capsys):
-    rows = [
-        (arm, fidelity, reward)
-        for arm, reward in (("good", 1), ("poor", 0))
-        for fidelity in ("quick", "exact")
-    ]
-    (tmp_path / "rows.csv").write_text(
-        "arm,fidelity,reward\n" + "".join(f"{a},{f},{r}\n" for a, f, r in rows)
-    )
+    rows = [(arm, fidelity, reward) for arm, reward in (("good", 1), ("poor", 0)) for fidelity in ("quick", "exact")]
+    (tmp_path / "rows.csv").write_text("arm,fidelity,reward\n" + "".join(f"{a},{f},{r}\n" for a, f, r in rows))
     assert plain(capsys, "run", file("", '[evaluator]\ntable = "rows.csv"'))["best"] == "good"
     replay = file("max_cost = 0.05", '[evaluator]\ninstance = "judges"', problem="", name="replay.toml")
     assert plain(capsys, "run", replay, code=1)["status"] == "max_cost"
@@ -186,10 +180,7 @@ def test_people_take_part_by_ask_and_tell(file, tmp_path, capsys):
     study = file('policy = "lucb-c"')
     assert "hand out its pulls by 'mfbandit ask" in call(capsys, "run", study).err
     db = tmp_path / "mine.db"
-    assert (
-        call(capsys, "best", db, code=1).out
-        == "Running, after 0 pulls that cost 0; there is no answer yet.\n"
-    )
+    assert call(capsys, "best", db, code=1).out == "Running, after 0 pulls that cost 0; there is no answer yet.\n"
     asked = plain(capsys, "ask", db, "-n", "9")
     assert asked["status"] == "running"
     assert [pull["id"] for pull in asked["pulls"]] == [0, 1]
@@ -276,9 +267,7 @@ def test_names_with_quotes_newlines_and_html(tmp_path, capsys):
     assert plain(capsys, "status", db)["best"] == NASTY
     text = call(capsys, "status", db).out
     assert "\x1b" not in said.out + said.err + text
-    assert 'it\'s "so" <b>\\n\\x1b[31m$(ls)' in text.replace('\\"', '"').replace("\\'", "'").replace(
-        "\\\\", "\\"
-    )
+    assert 'it\'s "so" <b>\\n\\x1b[31m$(ls)' in text.replace('\\"', '"').replace("\\'", "'").replace("\\\\", "\\")
     assert plain(capsys, "best", db, "--study", NASTY)["study"] == NASTY
 
 

@@ -29,9 +29,7 @@ def draw(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> fl
 
 
 @kernel
-def first_alarms(
-    problem: Any, law: Any, state: Any, seed: int, rounds: int, threshold: float, out: Any
-) -> None:
+def first_alarms(problem: Any, law: Any, state: Any, seed: int, rounds: int, threshold: float, out: Any) -> None:
     """For each trial, the rounds (one pull of every cell) before the alarm goes off; 0 if it never does."""
     arms, fidelities = problem.cost.shape
     for i in range(out.shape[0]):

@@ -97,9 +97,7 @@ def test_fidelities_add_up() -> None:
     """Together they give a tighter interval than the truest alone, and an idle one costs little."""
     _, _, interval = kernels("kl")
     alone = interval(PROBLEM, state_of(PROBLEM, {(0, 2): (100, 0.6, 0.24)}), 0, LOG_20)
-    helped = interval(
-        PROBLEM, state_of(PROBLEM, {(0, 2): (100, 0.6, 0.24), (0, 1): (9000, 0.6, 0.24)}), 0, LOG_20
-    )
+    helped = interval(PROBLEM, state_of(PROBLEM, {(0, 2): (100, 0.6, 0.24), (0, 1): (9000, 0.6, 0.24)}), 0, LOG_20)
     idle = interval(PROBLEM, state_of(PROBLEM, {(0, 2): (100, 0.6, 0.24), (0, 0): (3, 0.6, 0.24)}), 0, LOG_20)
     assert helped[1] - helped[0] < 0.7 * (alone[1] - alone[0])
     assert idle[1] - idle[0] < 1.1 * (alone[1] - alone[0])

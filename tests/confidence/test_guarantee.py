@@ -33,15 +33,11 @@ LAWS: dict[str, tuple[float, Callable[[np.random.Generator], Floats]]] = {
 
 
 @slot
-def log_e_above(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float: ...
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
 
 
 @slot
-def log_e_below(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float: ...
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
 
 
 @kernel
@@ -115,8 +111,6 @@ def test_lucb_with_the_beta_mixture_is_cheap_and_right() -> None:
 
 @pytest.mark.parametrize("bound", ["hoeffding", "bernstein", "mixed"])
 def test_lucb_with_the_other_bounds_is_cheap(bound: str) -> None:
-    runs = simulate(
-        mf.load_instance("figure-1a"), f"lucb-top:bound={bound}", delta=0.2, trials=1, device="python"
-    )
+    runs = simulate(mf.load_instance("figure-1a"), f"lucb-top:bound={bound}", delta=0.2, trials=1, device="python")
     assert runs.stopped.all()
     assert runs.cost.mean() < 8_000.0

@@ -85,9 +85,7 @@ def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, act
     step = (high - low) / (points - 1)
     for _turn in range(4):
         for i in range(points):
-            v = min(
-                max(low + i * step, 0.0 if arrays.kind != 2 else -1e300), 1.0 if arrays.kind != 2 else 1e300
-            )
+            v = min(max(low + i * step, 0.0 if arrays.kind != 2 else -1e300), 1.0 if arrays.kind != 2 else 1e300)
             if arrays.kind != 2 and v < epsilon:
                 continue
             value = log_evidence(arrays, evidence, epsilon, state, 0, 1, v, v, cap, active, at)

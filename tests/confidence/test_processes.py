@@ -162,9 +162,7 @@ def test_mixed_is_at_most_log_2_worse_than_either_part() -> None:
         width = 5.0
         mixed = BOUNDS["mixed"].above(PROBLEM, width, n, total, 0.0, deviation)
         for part in ("kl", "bernstein"):
-            assert mixed <= BOUNDS[part].above(
-                PROBLEM, width + math.log(2.0) + 1e-6, n, total, 0.0, deviation
-            )
+            assert mixed <= BOUNDS[part].above(PROBLEM, width + math.log(2.0) + 1e-6, n, total, 0.0, deviation)
 
 
 def test_low_variance_pays() -> None:
@@ -223,23 +221,17 @@ def test_one_step_never_raises_the_expected_evidence() -> None:
 def test_beta_mixture_is_exactly_fair_for_coins() -> None:
     n, q = 40, 0.3
     shares = [math.comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
-    mean = math.fsum(
-        share * math.exp(beta.beta_log_e(n, float(k), float(n - k), q)) for k, share in enumerate(shares)
-    )
+    mean = math.fsum(share * math.exp(beta.beta_log_e(n, float(k), float(n - k), q)) for k, share in enumerate(shares))
     assert mean == pytest.approx(1.0, rel=1e-12)
     assert beta_price(1.0, 0.0) == pytest.approx(math.log(2.0))
 
 
 @slot
-def log_e_above(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float: ...
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
 
 
 @slot
-def log_e_below(
-    problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float
-) -> float: ...
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
 
 
 @slot

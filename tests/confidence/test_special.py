@@ -80,9 +80,7 @@ def test_log_beta_keeps_its_digits_where_log_gammas_cancel() -> None:
     ],
 )
 def test_price_of_the_beta_mixture_is_exact_up_to_a_billion_pulls(successes: float, failures: float) -> None:
-    assert beta_price(successes, failures) == pytest.approx(
-        precise_price(successes, failures), rel=1e-13, abs=1e-13
-    )
+    assert beta_price(successes, failures) == pytest.approx(precise_price(successes, failures), rel=1e-13, abs=1e-13)
 
 
 def test_price_matches_the_numbers_of_the_theory() -> None:

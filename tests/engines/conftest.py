@@ -19,9 +19,7 @@ def evaluators(monkeypatch):
 @pytest.fixture
 def make():
     """Make a study whose course is known: 300 pulls or so."""
-    problem = mf.Problem(
-        ["good", "fair", "poor"], [("quick", 1.0, 0.05), ("exact", 5.0, 0.0)], reward="bernoulli"
-    )
+    problem = mf.Problem(["good", "fair", "poor"], [("quick", 1.0, 0.05), ("exact", 5.0, 0.0)], reward="bernoulli")
 
     def study(max_cost=300.0, **options):
         return create_study(problem, **{"policy": POLICY, "max_cost": max_cost, **options})

@@ -236,9 +236,7 @@ def test_what_a_callback_raises_comes_through_and_nothing_stays_leased(make, alo
 
 def test_it_runs_in_any_thread(make, alone, evaluators):
     found = []
-    thread = threading.Thread(
-        target=lambda: found.append(make().optimize(evaluators.noisy, workers=2, progress=False))
-    )
+    thread = threading.Thread(target=lambda: found.append(make().optimize(evaluators.noisy, workers=2, progress=False)))
     thread.start()
     thread.join()
     assert found == [alone()]

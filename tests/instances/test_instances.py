@@ -306,15 +306,11 @@ def test_an_instance_with_broken_bounds_survives_json() -> None:
 def instances(draw: st.DrawFn) -> Instance:
     """Any instance of any law whose means keep their bounds."""
     n_arms, n_fidelities = draw(st.integers(1, 4)), draw(st.integers(1, 3))
-    kind: RewardKind = draw(
-        st.sampled_from([Bounded(), Bounded(-2, 3), Gaussian(0.3), problem().reward])
-    )
+    kind: RewardKind = draw(st.sampled_from([Bounded(), Bounded(-2, 3), Gaussian(0.3), problem().reward]))
     units = st.lists(st.floats(0, 1), min_size=n_fidelities, max_size=n_fidelities)
     shares = np.array(draw(st.lists(units, min_size=n_arms, max_size=n_arms)))
     means = np.clip(kind.from_unit(shares), kind.low, kind.high)
-    costs = draw(
-        st.lists(st.floats(1e-6, 1e6), min_size=n_fidelities, max_size=n_fidelities, unique=True)
-    )
+    costs = draw(st.lists(st.floats(1e-6, 1e6), min_size=n_fidelities, max_size=n_fidelities, unique=True))
     truth = means[:, [int(np.argmax(costs))]]
     biases = np.where(np.arange(n_fidelities) == np.argmax(costs), 0.0, np.abs(means - truth) + 0.1)
     model = Problem.from_arrays(costs, biases, reward=kind)

@@ -221,9 +221,7 @@ def test_strict_in_a_file_and_in_the_call(tmp_path: Path) -> None:
         ('name = "mine"', 'fidelities = ["a"]', "there are 1 fidelity names for 2 columns"),
     ],
 )
-def test_wrong_files_are_refused_with_their_name(
-    tmp_path: Path, old: str, new: str, sentence: str
-) -> None:
+def test_wrong_files_are_refused_with_their_name(tmp_path: Path, old: str, new: str, sentence: str) -> None:
     assert old in FILE
     path = write(tmp_path, FILE.replace(old, new))
     with pytest.raises(InstanceError, match=re.escape(sentence)) as caught:

@@ -96,9 +96,7 @@ def test_many_open_a_new_storage_at_once(url: str) -> None:
     def begin() -> None:
         try:
             barrier.wait()
-            study = create_study(
-                PROBLEM, storage=url, load_if_exists=True, max_cost=50.0, policy="lucb-c"
-            )
+            study = create_study(PROBLEM, storage=url, load_if_exists=True, max_cost=50.0, policy="lucb-c")
             names.extend(pull.id for pull in study.ask())
         except Exception as error:
             errors.append(error)

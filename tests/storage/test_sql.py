@@ -161,9 +161,7 @@ def test_lost_connections_are_made_again(postgres_database: str) -> None:
     study = create_study(PROBLEM, storage=postgres_database)
     (pull,) = study.ask()
     with psycopg.connect(postgres_database, autocommit=True) as other:
-        other.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mfbandit'"
-        )
+        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mfbandit'")
     assert study.tell(pull, 1.0)
     assert load_study(postgres_database).cost == 1.0
 

@@ -77,9 +77,7 @@ def test_decisions_are_those_of_the_simulator(policy: str, name: str, simulated:
     bounds = limits(policy, 333.3)
     study = create_study(instance.problem, policy=policy, delta=0.1, **bounds)
     pulled = play(study, simulated(instance, seed=3))
-    runs = mf.simulate(
-        instance, policy, delta=0.1, trials=1, seed=3, device="python", trace=len(pulled) + 1, **bounds
-    )
+    runs = mf.simulate(instance, policy, delta=0.1, trials=1, seed=3, device="python", trace=len(pulled) + 1, **bounds)
     rows = [(arm, fidelity) for arm, fidelity, count in runs.trace[0].tolist() for _ in range(count)]
     assert pulled == rows
     assert study.cost == runs.cost[0]
@@ -88,9 +86,7 @@ def test_decisions_are_those_of_the_simulator(policy: str, name: str, simulated:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_order_and_interruptions_change_nothing(
-    policy: str, simulated: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_order_and_interruptions_change_nothing(policy: str, simulated: Callable[..., Any], tmp_path: Path) -> None:
     instance = mf.load_instance("figure-1a")
     evaluate, bounds = simulated(instance), limits(policy, 150.0)
     calm = create_study(instance.problem, policy=policy, retries=10**6, **bounds)
@@ -103,9 +99,7 @@ def test_order_and_interruptions_change_nothing(
     assert_same(play_wildly(stored, evaluate, random.Random(2)), calm)
 
 
-def test_compiled_and_plain_planning_agree(
-    simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     instance = mf.load_instance("figure-1a")
     plain = create_study(instance.problem, max_cost=3000.0)
     play(plain, simulated(instance))

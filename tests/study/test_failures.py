@@ -107,9 +107,7 @@ def test_an_arm_that_fails_late_is_retired(tmp_path: Path) -> None:
 
 
 def test_reports_of_a_retired_arm_are_ignored_but_paid_for() -> None:
-    study = create_study(
-        THREE, policy="lucb-c:batch=4", on_failure="retire", retries=0, max_cost=10.0, delta=0.2
-    )
+    study = create_study(THREE, policy="lucb-c:batch=4", on_failure="retire", retries=0, max_cost=10.0, delta=0.2)
     pulls = study.ask(8)
     gone = pulls[0].arm
     study.fail(pulls[0], "broken")

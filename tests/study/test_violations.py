@@ -46,9 +46,7 @@ def test_a_study_stops_and_says_why():
     assert study.status == result.status == "violation"
     assert study.ask() == []
     [sentence] = result.violations
-    assert sentence.startswith(
-        "the data contradict the bias bounds of arm 'a': its mean at fidelity 'judge' is"
-    )
+    assert sentence.startswith("the data contradict the bias bounds of arm 'a': its mean at fidelity 'judge' is")
     assert sentence.endswith("; the study stopped")
     assert result.to_json()["violations"] == [sentence]
 
@@ -152,9 +150,7 @@ def test_gaussian_rewards():
 
 
 def test_the_settings_are_checked():
-    with pytest.raises(
-        InvalidInput, match="on_violation must be one of ignore, stop, drop, widen, got 'panic'"
-    ):
+    with pytest.raises(InvalidInput, match="on_violation must be one of ignore, stop, drop, widen, got 'panic'"):
         start("panic")
     for level in (0.0, 1.0, "high"):
         with pytest.raises(InvalidInput, match="alarm_level must"):

@@ -186,9 +186,7 @@ def test_table_of_a_coin_and_another_range():
 
 def test_biases_and_costs_per_arm():
     # Only arm 1 may be measured cheaply; its cheap fidelity is exact for it.
-    problem = Problem.from_arrays(
-        [[1.0, 1.0], [0.01, 1.0]], [[0.9, 0.0], [0.0, 0.0]], arms=2, reward=Gaussian(1.0)
-    )
+    problem = Problem.from_arrays([[1.0, 1.0], [0.01, 1.0]], [[0.9, 0.0], [0.0, 0.0]], arms=2, reward=Gaussian(1.0))
     instance = Instance(problem, [[0.5, 0.5], [0.3, 0.3]])
     found = characteristic_cost(instance)
     assert found.cost == pytest.approx(2 * (1 + 0.1) ** 2 / 0.04, rel=1e-6)

@@ -98,9 +98,7 @@ def test_one_arm_costs_nothing():
 
 def test_costs_and_biases_per_arm_are_those_of_the_arm():
     # Arm 1 pays double at fidelity 0 and has bias 0.2 there: gap 0.15, 0.15^2/2 per 2.
-    problem = Problem.from_arrays(
-        [[1, 4], [2, 4]], [[0.1, 0], [0.2, 0]], arms=2, reward=example.problem.reward
-    )
+    problem = Problem.from_arrays([[1, 4], [2, 4]], [[0.1, 0], [0.2, 0]], arms=2, reward=example.problem.reward)
     instance = Instance(problem, example.means, example.law)
     assert lower_bound_costs(instance) == pytest.approx([32, 4 / 0.045])
     assert optimal_fidelity(instance).tolist() == [0, 1]

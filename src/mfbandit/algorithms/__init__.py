@@ -54,7 +54,10 @@ class Entry:
 
 REGISTRY: dict[str, Entry] = {
     "mf-toptwo": Entry(
-        MFTopTwo, {}, "The default: near the limit, proven, no prior knowledge, always stops (ours)", "mf-toptwo"
+        MFTopTwo,
+        {},
+        "The default: near the limit, proven, no prior knowledge, always stops (ours)",
+        "mf-toptwo",
     ),
     "lucb-a": Entry(
         LUCB,
@@ -68,9 +71,7 @@ REGISTRY: dict[str, Entry] = {
         "LUCB with Explore-B: all fidelities until one is good enough, then that one (paper)",
         "lucb-b:top=0.95,second=0.75",
     ),
-    "lucb-c": Entry(
-        LUCB, {"explore": "c"}, "LUCB with Explore-C: from cheap to dear as biases bite (paper)", "lucb-c"
-    ),
+    "lucb-c": Entry(LUCB, {"explore": "c"}, "LUCB with Explore-C: from cheap to dear as biases bite (paper)", "lucb-c"),
     "lucb-top": Entry(LUCB, {"explore": "top"}, "LUCB on the truest fidelity only", "lucb-top"),
     "lucb-a-stop": Entry(
         LUCB,
@@ -84,9 +85,7 @@ REGISTRY: dict[str, Entry] = {
         "LUCB with Explore-B, repaired so that it always stops (ours)",
         "lucb-b-stop:top=0.95,second=0.75",
     ),
-    "mf-grad": Entry(
-        MFGrad, {}, "MF-GRAD of Poiani et al. 2024; its practical threshold is unproven", "mf-grad"
-    ),
+    "mf-grad": Entry(MFGrad, {}, "MF-GRAD of Poiani et al. 2024; its practical threshold is unproven", "mf-grad"),
     "iise": Entry(
         IISE,
         {},
@@ -148,8 +147,7 @@ def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
             raise PolicyError(f"{name} has no option {key!r}; its options are {', '.join(fields)}")
     hints = typing.get_type_hints(entry.kind)
     read = {
-        key: _convert(value, hints[key], key) if isinstance(value, str) else value
-        for key, value in options.items()
+        key: _convert(value, hints[key], key) if isinstance(value, str) else value for key, value in options.items()
     }
     return entry.kind(**entry.preset, **read)
 

@@ -169,7 +169,10 @@ class LUCB(Policy):
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
-        if (problem.kind == GAUSSIAN) != (self.bound == "gaussian") and self.bound not in ("paper", "hoeffding"):
+        if (problem.kind == GAUSSIAN) != (self.bound == "gaussian") and self.bound not in (
+            "paper",
+            "hoeffding",
+        ):
             kind = "Gaussian rewards" if problem.kind == GAUSSIAN else "rewards in a range"
             raise PolicyError(f"bound {self.bound!r} is not made for {kind}; try bound=hoeffding")
         n_arms, n_fidelities = problem.cost.shape

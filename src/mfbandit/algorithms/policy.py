@@ -67,8 +67,7 @@ class Policy:
             columns = []
         if not columns or len(set(columns)) < len(columns) or min(columns) < 0:
             raise PolicyError(
-                "fidelities must be all, top, or distinct columns counted from 0 "
-                f"such as 0+2, got {self.fidelities!r}"
+                f"fidelities must be all, top, or distinct columns counted from 0 such as 0+2, got {self.fidelities!r}"
             )
         return sorted(columns)
 

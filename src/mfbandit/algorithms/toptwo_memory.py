@@ -30,7 +30,17 @@ from mfbandit.confidence.pair import PROVEN, infimum, pair_scratch, prove
 from mfbandit.core import OWN, Arrays, State
 from mfbandit.kernel import compiled, kernel
 
-__all__ = ["CLOCK", "activate", "beaten_records", "evidence", "memory_size", "proves", "quiet_at", "record", "take_in"]
+__all__ = [
+    "CLOCK",
+    "activate",
+    "beaten_records",
+    "evidence",
+    "memory_size",
+    "proves",
+    "quiet_at",
+    "record",
+    "take_in",
+]
 
 #: Places of the clock: leader + 1, arm pulled last + 1, its stream + 1 if its rewards are active.
 LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
@@ -157,9 +167,7 @@ def from_record(problem: Arrays, entry: dict[str, Any]) -> State:
     return state
 
 
-def _search_from(
-    problem: Arrays, params: TopTwoParams, state: State, better: int, worse: int
-) -> tuple[float, float]:
+def _search_from(problem: Arrays, params: TopTwoParams, state: State, better: int, worse: int) -> tuple[float, float]:
     """Where to begin the search for the least evidence, and the length of its first step."""
     first, second = (truth(problem, params.doubt, state, arm)[0] for arm in (better, worse))
     gap = abs(first - second) + params.epsilon
@@ -207,9 +215,7 @@ def evidence(
         Natural logarithm of the evidence; at most 750, and tight to about 0.02.
     """
     place = int(scratch_at(problem))
-    copy = state._replace(
-        memory=np.concatenate([state.memory[:place], np.zeros(memory_size(problem) - place)])
-    )
+    copy = state._replace(memory=np.concatenate([state.memory[:place], np.zeros(memory_size(problem) - place)]))
     guess, step = _search_from(problem, params, state, better, worse)
     run = compiled(infimum) if fast else infimum
     return float(

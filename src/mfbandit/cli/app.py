@@ -46,9 +46,9 @@ def application() -> typer.Typer:
 
     for command in COMMANDS:
         text = _paragraphs(command.function.__doc__ or "")
-        app.command(
-            name=command.name, help=text, rich_help_panel=command.panel, context_settings=command.settings
-        )(command.function)
+        app.command(name=command.name, help=text, rich_help_panel=command.panel, context_settings=command.settings)(
+            command.function
+        )
     return app
 
 

@@ -27,9 +27,7 @@ def bounds(
     ] = None,
     second: Annotated[
         float | None,
-        typer.Option(
-            help="What Explore-A and -B are told of the second-best mean.", show_default="the mean itself"
-        ),
+        typer.Option(help="What Explore-A and -B are told of the second-best mean.", show_default="the mean itself"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -51,9 +49,7 @@ def bounds(
         _show(loaded, found)
 
 
-def describe(
-    instance: Instance, delta: float, top: float | None = None, second: float | None = None
-) -> dict[str, Any]:
+def describe(instance: Instance, delta: float, top: float | None = None, second: float | None = None) -> dict[str, Any]:
     """Everything that ``mfbandit bounds --json`` prints.
 
     Examples
@@ -91,26 +87,18 @@ def describe(
         "theorem_3_4": {"holds": prior.holds, "sentences": prior.sentences},
         "theorem_b_1": {"holds": conservative.holds, "sentences": conservative.sentences},
         "notes": refusal,
-        "violations": [
-            {**vars(violation), "sentence": violation.sentence} for violation in instance.violations
-        ],
+        "violations": [{**vars(violation), "sentence": violation.sentence} for violation in instance.violations],
     }
 
 
-def _upper_bounds(
-    instance: Instance, delta: float, top: float | None, second: float | None
-) -> dict[str, float]:
+def _upper_bounds(instance: Instance, delta: float, top: float | None, second: float | None) -> dict[str, float]:
     from mfbandit import theory
 
     found = {}
     for constant in (False, True):
         ending = "_with_constant" if constant else ""
-        found[f"upper_bound_a{ending}"] = theory.upper_bound(
-            instance, delta, "a", top, second, constant=constant
-        )
-        found[f"upper_bound_b{ending}"] = theory.upper_bound(
-            instance, delta, "b", top, second, constant=constant
-        )
+        found[f"upper_bound_a{ending}"] = theory.upper_bound(instance, delta, "a", top, second, constant=constant)
+        found[f"upper_bound_b{ending}"] = theory.upper_bound(instance, delta, "b", top, second, constant=constant)
         found[f"upper_bound_c{ending}"] = theory.upper_bound(instance, delta, "c", constant=constant)
     return found
 

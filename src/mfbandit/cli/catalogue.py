@@ -24,8 +24,7 @@ def policies(json: Json = False) -> None:
 
     if not json:
         rows = [
-            (name, _OBJECTIVES[entry.kind.objective], entry.summary, entry.example)
-            for name, entry in REGISTRY.items()
+            (name, _OBJECTIVES[entry.kind.objective], entry.summary, entry.example) for name, entry in REGISTRY.items()
         ]
         print_table(("policy", "for", "what it does", "example"), rows)
         return

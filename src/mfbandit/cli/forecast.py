@@ -57,9 +57,7 @@ def forecast(
     if out is not None and not out.parent.is_dir():
         raise InvalidInput(f"the folder {str(out.parent)!r} for the picture does not exist")
     settings = {} if policy is None else {"policies": policy}
-    found = run(
-        instance, delta=delta, epsilon=epsilon, trials=trials, seed=seed, max_cost=max_cost, **settings
-    )
+    found = run(instance, delta=delta, epsilon=epsilon, trials=trials, seed=seed, max_cost=max_cost, **settings)
     if out is not None:
         found.figure().savefig(out, dpi=160)
         complain(f"the cost against the confidence is drawn in {out}")

@@ -24,9 +24,7 @@ def reproduce(
     trials: Annotated[
         int | None, typer.Option(help="Runs of each policy.", show_default="as in the paper: 100 for figures")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for pictures, data and index.html.")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder for pictures, data and index.html.")] = Path("reproduction"),
     seed: Seed = 0,
     json: Json = False,
 ) -> None:

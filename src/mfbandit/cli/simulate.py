@@ -33,14 +33,10 @@ def simulate(
     ],
     delta: Delta = 0.05,
     epsilon: Annotated[float, typer.Option(help="An answer this close to the best is good enough.")] = 0.0,
-    budget: Annotated[
-        float | None, typer.Option(help="What to spend, for policies that minimise regret.")
-    ] = None,
+    budget: Annotated[float | None, typer.Option(help="What to spend, for policies that minimise regret.")] = None,
     trials: Annotated[int, typer.Option(help="Independent runs.")] = 100,
     seed: Seed = 0,
-    max_cost: Annotated[
-        float | None, typer.Option(help="Cost at which a run is ended without an answer.")
-    ] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Cost at which a run is ended without an answer.")] = None,
     max_pulls: Annotated[
         int | None,
         typer.Option(help="Pulls at which a run is ended without an answer.", show_default="100,000,000"),
@@ -158,9 +154,7 @@ def _column(runs: Runs) -> dict[str, str]:
         "95% interval": f"{low:.2%} to {high:.2%}",
         "mean pulls": amount(summary["mean_pulls"]),
     }
-    for fidelity, pulls in zip(
-        runs.instance.problem.fidelities, runs.pulls.sum(axis=1).mean(axis=0), strict=True
-    ):
+    for fidelity, pulls in zip(runs.instance.problem.fidelities, runs.pulls.sum(axis=1).mean(axis=0), strict=True):
         column[f"  at {fidelity.name}"] = amount(float(pulls))
     column["regret (paper)"] = _regret(runs.regret) if spends else "-"
     column["regret (by cost)"] = _regret(runs.cost_regret) if spends else "-"

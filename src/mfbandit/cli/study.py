@@ -70,9 +70,7 @@ def ask(
     n: Annotated[int, typer.Option("-n", help="How many at most.")] = 1,
     lease: Annotated[
         float | None,
-        typer.Option(
-            help="Seconds after which they are handed out to others.", show_default="what the study says"
-        ),
+        typer.Option(help="Seconds after which they are handed out to others.", show_default="what the study says"),
     ] = None,
     study: StudyName = None,
     json: Json = False,
@@ -92,10 +90,7 @@ def ask(
         print_json({"status": where, "pulls": [_plain(pull) for pull in pulls]})
     elif pulls:
         headings = ("pull", "arm", "fidelity", "seed", "index", "cost")
-        rows = [
-            (str(p.id), shown(p.arm), shown(p.fidelity), str(p.seed), str(p.index), amount(p.cost))
-            for p in pulls
-        ]
+        rows = [(str(p.id), shown(p.arm), shown(p.fidelity), str(p.seed), str(p.index), amount(p.cost)) for p in pulls]
         print_table(headings, rows)
     if not pulls:
         waits = f"{_out(opened)} pulls are out, and their results are needed first"
@@ -170,9 +165,7 @@ def best(storage: StorageUrl, study: StudyName = None, json: Json = False) -> No
 
 def export(
     storage: StorageUrl,
-    file: Annotated[
-        Path | None, typer.Argument(help="Where to write.", show_default="the standard output")
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(help="Where to write.", show_default="the standard output")] = None,
     study: StudyName = None,
 ) -> None:
     """Write a study as JSON lines: all its pulls, results and failures, in order.
@@ -194,9 +187,7 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(help="What 'mfbandit export' wrote.", show_default=False)],
     storage: StorageUrl,
-    study: Annotated[
-        str | None, typer.Option("--study", help="A new name.", show_default="the one it had")
-    ] = None,
+    study: Annotated[str | None, typer.Option("--study", help="A new name.", show_default="the one it had")] = None,
     json: Json = False,
 ) -> None:
     """Read an exported study into a storage, where it can go on.

@@ -208,9 +208,7 @@ def load_function(path: Any, folder: Path | None = None) -> Callable[[Any], Any]
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:
-        raise InvalidInput(
-            f"module {module!r} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
+        raise InvalidInput(f"module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
     for part in name.split("."):
         if not hasattr(found, part):
             raise InvalidInput(f"module {module!r} has no {name!r}{closest(part, dir(found))}")

@@ -215,9 +215,7 @@ def log_evidence(
     for side in range(2):
         arm = better if side == 0 else worse
         to = table + side * 3 * WIDTH
-        arm_levels(
-            problem, evidence, epsilon, state, arm, side == 1, low, high, first, last, cap, active, at, to
-        )
+        arm_levels(problem, evidence, epsilon, state, arm, side == 1, low, high, first, last, cap, active, at, to)
     value = 0.0
     parts = 3 if problem.cost.shape[1] > 1 else 1
     for part in range(parts):

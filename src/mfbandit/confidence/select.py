@@ -81,9 +81,7 @@ def lower(problem: Arrays, state: State, arm: int, width: float) -> float:
 
 
 @kernel
-def top_two(
-    problem: Arrays, log_factor: float, state: State, time: int, width: float
-) -> tuple[int, int, float]:
+def top_two(problem: Arrays, log_factor: float, state: State, time: int, width: float) -> tuple[int, int, float]:
     """The arms with the highest and second highest UCB, and the second UCB; ties to the smaller index.
 
     Only the two arms it returned last may have been pulled since.
@@ -101,14 +99,7 @@ def top_two(
     while k < arms:
         # Written as a search for the next arm to look at, since on a GPU the threads of a warp then look
         # at their arms together, whichever these are.
-        while (
-            k < arms
-            and second >= 0
-            and not renew
-            and k != before
-            and k != beside
-            and state.memory[k] <= next_best
-        ):
+        while k < arms and second >= 0 and not renew and k != before and k != beside and state.memory[k] <= next_best:
             k += 1
         if k < arms:
             bound, where = upper_at(problem, state, k, width)

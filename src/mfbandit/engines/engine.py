@@ -80,9 +80,7 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def make_engine(
-    engine: str | Executor, evaluate: Evaluate, problem: Problem, resources: Resources | None
-) -> Engine:
+def make_engine(engine: str | Executor, evaluate: Evaluate, problem: Problem, resources: Resources | None) -> Engine:
     """Make the engine that a name or an executor stands for."""
     if not callable(evaluate):
         raise InvalidInput(f"evaluate must be a function of a pull, got {evaluate!r}")
@@ -106,8 +104,7 @@ def make_engine(
         return RayTasks(evaluate, _by_fidelity(resources or {}, problem))
     hint = closest(engine, ENGINES) if isinstance(engine, str) else ""
     raise InvalidInput(
-        f"engine must be one of {', '.join(map(repr, ENGINES))} or a concurrent.futures.Executor, "
-        f"got {engine!r}{hint}"
+        f"engine must be one of {', '.join(map(repr, ENGINES))} or a concurrent.futures.Executor, got {engine!r}{hint}"
     )
 
 
@@ -120,7 +117,5 @@ def _by_fidelity(resources: Resources, problem: Problem) -> dict[str, dict[str, 
         if name not in names:
             raise InvalidInput(f"resources name the unknown fidelity {name!r}{closest(str(name), names)}")
         if not isinstance(options, Mapping):
-            raise InvalidInput(
-                f"the resources of fidelity {name!r} must be options such as num_cpus, got {options!r}"
-            )
+            raise InvalidInput(f"the resources of fidelity {name!r} must be options such as num_cpus, got {options!r}")
     return {str(name): dict(options) for name, options in resources.items()}

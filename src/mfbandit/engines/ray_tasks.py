@@ -67,9 +67,7 @@ class RayTasks:
         try:
             chosen = self._task.options(**options)
         except (ValueError, TypeError) as error:
-            raise InvalidInput(
-                f"the resources of fidelity {fidelity!r} are refused by Ray: {error}"
-            ) from None
+            raise InvalidInput(f"the resources of fidelity {fidelity!r} are refused by Ray: {error}") from None
         there = self._ray.cluster_resources()
         for option, resource in (("num_cpus", "CPU"), ("num_gpus", "GPU")):
             wanted = options.get(option) or 0

@@ -242,10 +242,7 @@ def _fitting_law(problem: Problem, law: object) -> RewardLaw:
         return _default_law(kind)
     if isinstance(law, GaussianLaw) and isinstance(kind, Gaussian):
         if law.sigma > kind.sigma:
-            raise InstanceError(
-                f"{law} is noisier than the problem promises: its sigma must be at most "
-                f"{kind.sigma}"
-            )
+            raise InstanceError(f"{law} is noisier than the problem promises: its sigma must be at most {kind.sigma}")
         return law
     if isinstance(law, BernoulliLaw) and isinstance(kind, Bernoulli | Bounded):
         return law
@@ -299,13 +296,10 @@ def _checked_means(problem: Problem, means: object, law: RewardLaw) -> FloatArra
     expected = problem.n_arms, problem.n_fidelities
     if table.shape != expected:
         raise InstanceError(
-            f"means have shape {table.shape}; {expected[0]} arms and {expected[1]} fidelities need "
-            f"shape {expected}"
+            f"means have shape {table.shape}; {expected[0]} arms and {expected[1]} fidelities need shape {expected}"
         )
     for k, m in np.argwhere(~np.isfinite(table)):
-        raise InstanceError(
-            f"the mean of {_cell_name(problem, k, m)} is {table[k, m]}; means must be finite"
-        )
+        raise InstanceError(f"the mean of {_cell_name(problem, k, m)} is {table[k, m]}; means must be finite")
     _check_range(problem, table)
     if isinstance(law, TableLaw):
         _check_averages(problem, table, law)
@@ -319,8 +313,7 @@ def _check_range(problem: Problem, means: FloatArray) -> None:
         return
     for k, m in np.argwhere((means < low) | (means > high)):
         raise InstanceError(
-            f"the mean of {_cell_name(problem, k, m)} is {means[k, m]}, outside the reward range "
-            f"[{low}, {high}]"
+            f"the mean of {_cell_name(problem, k, m)} is {means[k, m]}, outside the reward range [{low}, {high}]"
         )
 
 

@@ -123,9 +123,7 @@ class TableLaw:
             raise InstanceError("the table has no cells; it needs one for each arm and fidelity")
         for k, row in enumerate(rows):
             if len(row) != len(rows[0]):
-                raise InstanceError(
-                    f"the table is ragged: row {k} has {len(row)} cells, row 0 has {len(rows[0])}"
-                )
+                raise InstanceError(f"the table is ragged: row {k} has {len(row)} cells, row 0 has {len(rows[0])}")
         object.__setattr__(self, "cells", rows)
 
     @property
@@ -196,8 +194,7 @@ def law_from_json(data: Mapping[str, Any]) -> RewardLaw:
     name = data.get("law") if isinstance(data, Mapping) else None
     if not isinstance(name, str) or name not in _LAWS:
         raise InstanceError(
-            f"the reward law {reprlib.repr(data)} is unknown: its key 'law' must be one of "
-            f"{', '.join(_LAWS)}"
+            f"the reward law {reprlib.repr(data)} is unknown: its key 'law' must be one of {', '.join(_LAWS)}"
         )
     law, parameters = _LAWS[name]
     keys = check_keys(data, ("law", *parameters), (), f"the {name} law", InstanceError)

@@ -95,9 +95,7 @@ def load_instance(name_or_path: str | os.PathLike[str], *, strict: bool | None =
     mfbandit.errors.InstanceError: there is no built-in instance 'figure-1' ...
     """
     if not isinstance(name_or_path, str | os.PathLike):
-        raise InstanceError(
-            f"an instance is loaded by its name or the path of a TOML file, got {name_or_path!r}"
-        )
+        raise InstanceError(f"an instance is loaded by its name or the path of a TOML file, got {name_or_path!r}")
     if isinstance(name_or_path, str) and name_or_path in builtin_instances():
         return _build(_parse(_builtin_text(name_or_path), name_or_path), name_or_path, strict)
     path = Path(name_or_path)
@@ -127,8 +125,7 @@ def _looks_like_path(text: str) -> bool:
 def _unknown_name(name: str) -> str:
     known = builtin_instances()
     return (
-        f"there is no built-in instance {name!r} (they are {', '.join(known)}) and no such file"
-        f"{closest(name, known)}"
+        f"there is no built-in instance {name!r} (they are {', '.join(known)}) and no such file{closest(name, known)}"
     )
 
 
@@ -171,9 +168,7 @@ def _build(data: dict[str, Any], source: str, strict: bool | None) -> Instance:
         said = _typed(keys, "strict", bool, True)
         _typed(keys, "description", str, "")
         name = _typed(keys, "name", str, Path(source).stem)
-        return Instance(
-            problem, keys["means"], law, name=name, strict=said if strict is None else strict
-        )
+        return Instance(problem, keys["means"], law, name=name, strict=said if strict is None else strict)
     except InvalidInput as error:
         raise InstanceError(f"{source}: {error}") from None
 
@@ -184,16 +179,12 @@ def _law_keys(data: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]
         raise InstanceError("an instance file lacks the key 'reward'")
     reward = data["reward"]
     if not isinstance(reward, str) or reward not in _LAW_KEYS:
-        raise InstanceError(
-            f"reward is {reward!r}; it must be one of {', '.join(map(repr, _LAW_KEYS))}"
-        )
+        raise InstanceError(f"reward is {reward!r}; it must be one of {', '.join(map(repr, _LAW_KEYS))}")
     own = {key for keys in _LAW_KEYS[reward] for key in keys}
     for other, groups in _LAW_KEYS.items():
         for key in (key for keys in groups for key in keys):
             if key in data and key not in own:
-                raise InstanceError(
-                    f"the key {key!r} belongs to reward {other!r}, not to {reward!r}"
-                )
+                raise InstanceError(f"the key {key!r} belongs to reward {other!r}, not to {reward!r}")
     return _LAW_KEYS[reward]
 
 

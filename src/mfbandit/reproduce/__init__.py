@@ -28,9 +28,7 @@ from mfbandit.validation import closest
 
 __all__ = ["STUDIES", "Section", "reproduce"]
 
-STUDIES: dict[str, Study] = {
-    study.name: study for study in (FIGURE_1A, FIGURE_1B, REGRET, TERMINATION, BOUNDS)
-}
+STUDIES: dict[str, Study] = {study.name: study for study in (FIGURE_1A, FIGURE_1B, REGRET, TERMINATION, BOUNDS)}
 
 
 def reproduce(
@@ -93,9 +91,7 @@ def _choose(what: str) -> list[Study]:
         return list(STUDIES.values())
     if what not in STUDIES:
         known = [*STUDIES, "all"]
-        raise InvalidInput(
-            f"there is no study {what!r}; the studies are {', '.join(known)}{closest(what, known)}"
-        )
+        raise InvalidInput(f"there is no study {what!r}; the studies are {', '.join(known)}{closest(what, known)}")
     return [STUDIES[what]]
 
 

@@ -116,9 +116,7 @@ def _tables(records: Sequence[Mapping[str, Any]]) -> tuple[Table, Table]:
     )
 
 
-def _table(
-    stem: str, caption: str, columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]
-) -> Table:
+def _table(stem: str, caption: str, columns: Mapping[str, str], records: Sequence[Mapping[str, Any]]) -> Table:
     first = ("instance", "delta", "top", "second")
     return Table(
         stem=stem,

@@ -161,10 +161,7 @@ def _broken(instance: Instance) -> list[str]:
     sentences = [violation.sentence for violation in instance.violations]
     if not sentences:
         return []
-    return [
-        "The published instance breaks its own model, so the theorems do not cover it: "
-        f"{'; '.join(sentences)}."
-    ]
+    return [f"The published instance breaks its own model, so the theorems do not cover it: {'; '.join(sentences)}."]
 
 
 def _table(name: str, by_policy: dict[str, list[Runs]]) -> Table:

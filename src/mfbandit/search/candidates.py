@@ -55,8 +55,7 @@ def _count(n_candidates: Any) -> int:
     whole = isinstance(n_candidates, int | np.integer) and not isinstance(n_candidates, bool)
     if not whole or n_candidates < 1:
         raise InvalidInput(
-            f"param_distributions need n_candidates, a whole number >= 1: how many to draw; "
-            f"got {n_candidates!r}"
+            f"param_distributions need n_candidates, a whole number >= 1: how many to draw; got {n_candidates!r}"
         )
     return int(n_candidates)
 

@@ -45,16 +45,12 @@ class Search:
         self.chosen = chosen
         self.count = _num_samples(X)
         if self.count < 2:
-            raise InvalidInput(
-                f"a search splits the data, which takes 2 samples or more; got {self.count} sample"
-            )
+            raise InvalidInput(f"a search splits the data, which takes 2 samples or more; got {self.count} sample")
         self.random = random
         self.seed = int(random.randint(np.iinfo(np.int32).max))
         self.reward = _reward_kind(chosen.score_range)
         self.task = self._task(X, y, groups, fit_params, scorer)
-        self.candidates = list_candidates(
-            chosen.param_grid, chosen.param_distributions, chosen.n_candidates, random
-        )
+        self.candidates = list_candidates(chosen.param_grid, chosen.param_distributions, chosen.n_candidates, random)
         self.names = candidate_names(self.candidates)
         self.rungs = self._rungs()
         self.costs = with_costs(self.rungs, chosen.costs)
@@ -96,13 +92,9 @@ class Search:
             return list_rungs(SAMPLES, chosen.fidelities, chosen.factor, len(train), least)
         known = chosen.estimator.get_params()
         if chosen.resource not in known:
-            raise InvalidInput(
-                f"resource must be 'n_samples' or a parameter of the estimator, got {chosen.resource!r}"
-            )
+            raise InvalidInput(f"resource must be 'n_samples' or a parameter of the estimator, got {chosen.resource!r}")
         if any(chosen.resource in one for one in self.candidates):
-            raise InvalidInput(
-                f"resource {chosen.resource!r} is among the parameters to search; it cannot be both"
-            )
+            raise InvalidInput(f"resource {chosen.resource!r} is among the parameters to search; it cannot be both")
         return list_rungs(chosen.resource, chosen.fidelities, chosen.factor, known[chosen.resource], 1)
 
     def _noise(self) -> float:
@@ -138,9 +130,7 @@ class Search:
             return self._from_calibration(wanted)
         if isinstance(wanted, str):
             if wanted != "calibrate":
-                raise InvalidInput(
-                    f"biases must be numbers, a function, a Calibration or 'calibrate', got {wanted!r}"
-                )
+                raise InvalidInput(f"biases must be numbers, a function, a Calibration or 'calibrate', got {wanted!r}")
             return self._calibrated()
         return read_biases(wanted, self.rungs)
 
@@ -151,9 +141,7 @@ class Search:
                 f"{known.truest}; the search has {len(self.rungs)} with the truth at the end"
             )
         if any(known.offsets):
-            raise InvalidInput(
-                "a calibration with a common offset shifts scores; a search takes them as they are"
-            )
+            raise InvalidInput("a calibration with a common offset shifts scores; a search takes them as they are")
         return list(known.biases)
 
     def _calibrated(self) -> list[float]:
@@ -250,9 +238,7 @@ class Search:
             self.study.tell(pull, one.score)
         self._count(measured)
 
-    def _measure_all(
-        self, jobs: list[tuple[Candidate, str, Rung, int]], parallel: Any = None
-    ) -> list[Measured]:
+    def _measure_all(self, jobs: list[tuple[Candidate, str, Rung, int]], parallel: Any = None) -> list[Measured]:
         if len(jobs) == 1:
             return [measure(self.task, *jobs[0])]
         workers = Parallel(n_jobs=self.chosen.n_jobs) if parallel is None else parallel
@@ -335,9 +321,7 @@ def _reward_kind(score_range: Any) -> RewardKind:
     if isinstance(score_range, Bounded | Gaussian):
         return score_range
     if not isinstance(score_range, tuple | list) or len(score_range) != 2:
-        raise InvalidInput(
-            f"score_range must be (low, high), 'normal' or Gaussian(sigma), got {score_range!r}"
-        )
+        raise InvalidInput(f"score_range must be (low, high), 'normal' or Gaussian(sigma), got {score_range!r}")
     return Bounded(*score_range)
 
 

@@ -106,9 +106,7 @@ def _number(score: Any) -> float:
 def _checked(task: Task, score: float, name: str, rung: Rung) -> float:
     where = f"the score of candidate {name!r} at {rung.name} is {score:g}"
     if math.isnan(score) or (math.isinf(score) and not task.clip):
-        raise RewardError(
-            f"{where}; a score must be a finite number (error_score=0.0 counts a fit that fails as a 0)"
-        )
+        raise RewardError(f"{where}; a score must be a finite number (error_score=0.0 counts a fit that fails as a 0)")
     if task.low <= score <= task.high:
         return score
     if task.clip:

@@ -72,9 +72,7 @@ def list_rungs(resource: str, fidelities: Any, factor: float, most: float, least
     if isinstance(fidelities, int | np.integer) and not isinstance(fidelities, bool):
         amounts = _schedule(resource, int(fidelities), factor, most, least)
     else:
-        amounts = [
-            _amount(value) for value in as_list(fidelities, "fidelities must be amounts", InvalidInput)
-        ]
+        amounts = [_amount(value) for value in as_list(fidelities, "fidelities must be amounts", InvalidInput)]
     if not amounts:
         raise InvalidInput("fidelities are empty; give at least one amount, the truest")
     rungs: dict[float, Rung] = {}
@@ -164,9 +162,7 @@ def read_biases(biases: Any, rungs: Sequence[Rung]) -> list[float]:
         given = np.repeat(given, cheap)
     if given.shape == (cheap + 1,):
         if given[-1] != 0.0:
-            raise InvalidInput(
-                f"the bias of the truest fidelity, {rungs[-1].name}, is {given[-1]:g}; it must be 0"
-            )
+            raise InvalidInput(f"the bias of the truest fidelity, {rungs[-1].name}, is {given[-1]:g}; it must be 0")
         given = given[:-1]
     if given.shape != (cheap,):
         raise InvalidInput(

@@ -51,8 +51,7 @@ def make_splitter(splitter: Any, test_size: float, estimator: Any, y: Any) -> Sp
     if callable(splitter):
         return splitter  # type: ignore[no-any-return]
     raise InvalidInput(
-        f"splitter must be None, a scikit-learn splitter or a function of X, y, groups and a seed, "
-        f"got {splitter!r}"
+        f"splitter must be None, a scikit-learn splitter or a function of X, y, groups and a seed, got {splitter!r}"
     )
 
 

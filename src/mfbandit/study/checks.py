@@ -44,9 +44,7 @@ class RewardCheck:
         self._low = -_HUGE if kind.low is None else kind.low
         self._high = _HUGE if kind.high is None else kind.high
         self._rule = (
-            "must be a finite number"
-            if kind.low is None
-            else f"must lie between {self._low!r} and {self._high!r}"
+            "must be a finite number" if kind.low is None else f"must lie between {self._low!r} and {self._high!r}"
         )
 
     def __call__(self, reward: Any) -> float:

@@ -48,9 +48,7 @@ _AWAITED, _LATE, _UNKNOWN = 1, 0, -1
 class Desk:
     """Hands out the pulls of a study and takes in their results."""
 
-    def __init__(
-        self, storage: Storage, name: str, settings: Settings, identity: str, durable: bool = True
-    ) -> None:
+    def __init__(self, storage: Storage, name: str, settings: Settings, identity: str, durable: bool = True) -> None:
         self.name = name
         self.storage = storage
         self.settings = settings
@@ -322,7 +320,5 @@ class Desk:
             return
         course.lineup.asked_to_compile = True
         # It takes seconds the first time on a machine, and which of the two plans does not matter.
-        compiling = threading.Thread(
-            target=course.lineup.compile, args=(copy_state(course.state),), daemon=True
-        )
+        compiling = threading.Thread(target=course.lineup.compile, args=(copy_state(course.state),), daemon=True)
         compiling.start()

@@ -112,8 +112,7 @@ def create_study(
         return open_study(place, chosen, durable)
     if not load_if_exists:
         raise StudyError(
-            f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, "
-            "or another name"
+            f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
         )
     study = open_study(place, chosen, durable)
     study.settings.check_same(settings, chosen)

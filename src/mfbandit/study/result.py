@@ -158,9 +158,7 @@ class Result:
 def _arms(view: View) -> tuple[ArmResult, ...]:
     problem = view.settings.problem
     bounds = view.intervals()
-    widest = (
-        (-math.inf, math.inf) if problem.reward.low is None else (problem.reward.low, problem.reward.high)
-    )
+    widest = (-math.inf, math.inf) if problem.reward.low is None else (problem.reward.low, problem.reward.high)
     found = []
     for arm, name in enumerate(problem.arms):
         pulls: dict[str, int] = {}

@@ -173,8 +173,7 @@ class Study(Desk):
         """Another process gets the study by opening its storage."""
         if not self.storage.url:
             raise StudyError(
-                "a study in memory cannot be sent to another process: "
-                "give it a storage such as sqlite:///study.db"
+                "a study in memory cannot be sent to another process: give it a storage such as sqlite:///study.db"
             )
         from mfbandit.study.open import load_study
 

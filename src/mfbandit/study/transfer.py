@@ -38,9 +38,7 @@ def export_study(study: Study, path: str | os.PathLike[str]) -> None:
     os.replace(partial, target)
 
 
-def import_study(
-    path: str | os.PathLike[str], storage: str | Storage | None = None, name: str | None = None
-) -> Study:
+def import_study(path: str | os.PathLike[str], storage: str | Storage | None = None, name: str | None = None) -> Study:
     """Read a study that `Study.export` wrote into a storage.
 
     Parameters

@@ -50,9 +50,7 @@ def broken_bounds(
     return [replace(one, arm=arms[one.arm], false_alarm=min(1.0, one.false_alarm * missing)) for one in found]
 
 
-def widened(
-    problem: Problem, added: dict[int, float], found: Sequence[BrokenBound], action: str
-) -> dict[int, float]:
+def widened(problem: Problem, added: dict[int, float], found: Sequence[BrokenBound], action: str) -> dict[int, float]:
     """What has to be added to the bounds of each fidelity, in unit scale, so that the data keep them.
 
     "drop" makes the bound of a cheap fidelity so wide that it tells nothing. "widen" adds twice what the
@@ -108,9 +106,7 @@ def sentences(problem: Problem, found: Sequence[BrokenBound], action: str) -> li
     """What was found and what was done about it, in words."""
     said = []
     for broken in found:
-        cheap = " and ".join(
-            repr(problem.fidelities[m].name) for m in broken.fidelities if m != problem.truest
-        )
+        cheap = " and ".join(repr(problem.fidelities[m].name) for m in broken.fidelities if m != problem.truest)
         done = {
             "stop": "; the study stopped",
             "drop": f"; from then on {cheap} counted for nothing",

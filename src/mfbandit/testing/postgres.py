@@ -72,9 +72,7 @@ def temporary_postgres() -> Iterator[str]:
         as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
 
     def run(*command: str) -> None:
-        done = subprocess.run(
-            command, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, **as_user
-        )
+        done = subprocess.run(command, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, **as_user)
         if done.returncode != 0:
             raise PostgresMissing(f"{command[0]} failed: {done.stdout}{done.stderr}")
 

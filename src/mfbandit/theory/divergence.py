@@ -160,9 +160,7 @@ class _AtomCells:
         for start in range(0, len(arms), size):
             part = slice(start, start + size)
             rows = arms[part]
-            value[part], slope[part] = kl_inf(
-                ends[rows], self.weights[rows], excess[part], np.maximum(room[part], 0.0)
-            )
+            value[part], slope[part] = kl_inf(ends[rows], self.weights[rows], excess[part], np.maximum(room[part], 0.0))
         return value, slope
 
 
@@ -179,9 +177,7 @@ def divergences(instance: Instance) -> Divergences:
         return _AtomCells(units.means, rules)
     if isinstance(law, TableLaw):
         reward = instance.problem.reward
-        table = [
-            [atoms_of_values(reward.to_unit(np.asarray(cell, float))) for cell in row] for row in law.cells
-        ]
+        table = [[atoms_of_values(reward.to_unit(np.asarray(cell, float))) for cell in row] for row in law.cells]
         means = np.array([[(cell.above * cell.weights).sum() for cell in row] for row in table])
         return _AtomCells(means, table)
     raise InvalidInput(f"{law!r} is not a known reward law; there is no divergence for it")

@@ -69,9 +69,7 @@ def hard_pair(
         )
     gap = (n_arms * cheap / check_budget(budget)) ** (1.0 / 3.0)
     if gap > 0.25:
-        raise InvalidInput(
-            f"the budget is {budget:g}; it must be at least 64 K lambda_1 = {64.0 * n_arms * cheap:g}"
-        )
+        raise InvalidInput(f"the budget is {budget:g}; it must be at least 64 K lambda_1 = {64.0 * n_arms * cheap:g}")
     return _instance(n_arms, gap, (cheap, dear), None), _instance(n_arms, gap, (cheap, dear), changed)
 
 

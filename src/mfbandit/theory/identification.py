@@ -79,9 +79,7 @@ def gaps(instance: Instance, top: float | None = None, second: float | None = No
     return result
 
 
-def optimal_fidelity(
-    instance: Instance, top: float | None = None, second: float | None = None
-) -> NDArray[np.intp]:
+def optimal_fidelity(instance: Instance, top: float | None = None, second: float | None = None) -> NDArray[np.intp]:
     """Most efficient fidelity per arm, the argmax of gap / sqrt(cost) (eq. efficient-fidelity).
 
     Parameters are those of :func:`gaps`; ties go to the smaller column.

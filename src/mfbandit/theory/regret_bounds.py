@@ -83,8 +83,7 @@ def _counts(instance: Instance, pulls: ArrayLike) -> FloatArray:
     counts = np.asarray(pulls, dtype=np.float64)
     if counts.shape[-2:] != instance.means.shape:
         raise InvalidInput(
-            f"pulls have shape {counts.shape}; the last two axes must be {instance.means.shape}, "
-            "arms and fidelities"
+            f"pulls have shape {counts.shape}; the last two axes must be {instance.means.shape}, arms and fidelities"
         )
     return counts
 
@@ -275,9 +274,7 @@ def _check_regret(instance: Instance) -> None:
     _refuse_costs_per_arm(instance)
     best = float(instance.truth[instance.best])
     if best < 0.0:
-        raise InvalidInput(
-            f"the best true mean is {best:g}; the regret bounds are for rewards that are not negative"
-        )
+        raise InvalidInput(f"the best true mean is {best:g}; the regret bounds are for rewards that are not negative")
 
 
 def _check_arms(n_arms: int) -> int:

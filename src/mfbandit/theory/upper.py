@@ -80,9 +80,7 @@ def upper_bound(
     return _bound_a(instance, evidence, top, second, constant)
 
 
-def _bound_a(
-    instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool
-) -> float:
+def _bound_a(instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool) -> float:
     scale = (paper_unit(instance) / instance.problem.reward.span) ** 2
     _, h, g = (scale * part for part in hardness(instance, top, second))
     if not math.isfinite(g):
@@ -91,9 +89,7 @@ def _bound_a(
     return (_A if constant else 1.0) * (h * inner + g * math.log(max(inner, 1.0)))
 
 
-def _bound_b(
-    instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool
-) -> float:
+def _bound_b(instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool) -> float:
     costs = instance.problem.costs
     efficiency = (gaps(instance, top, second) / paper_unit(instance) / np.sqrt(costs)).max(axis=1)
     # One sweep over all fidelities, in units of the arm's cheapest pull.
