@@ -135,6 +135,7 @@ def picture(rows: list[Row], path: Path) -> None:
         ("mf-toptwo, the default", ("mf-toptwo",), "o", "#0072B2"),
     ]
     names = list(dict.fromkeys(row.instance for row in rows))
+    named: set[str] = set()
     figure, axes = plt.subplots(figsize=(8.2, 0.42 * len(names) + 1.5), layout="constrained")
     for y, name in enumerate(reversed(names)):
         axes.axhline(y, color="#eeeeee", linewidth=1, zorder=0)
@@ -148,10 +149,13 @@ def picture(rows: list[Row], path: Path) -> None:
                 and row.stopped == 1.0
             ]
             if found:
-                axes.plot(min(found), y, marker, color=colour, markersize=7, label=label if y == 0 else None)
+                axes.plot(min(found), y, marker, color=colour, markersize=7, label=None if label in named else label)
+                named.add(label)
     axes.axvline(1.0, color="black", linewidth=1.2)
     axes.text(1.02, len(names) - 0.45, "limit", fontsize=9, va="bottom")
     axes.set_xscale("log")
+    axes.set_xticks([1, 2, 5, 10, 20, 50, 100, 200], ["1", "2", "5", "10", "20", "50", "100", "200"])
+    axes.minorticks_off()
     axes.set_yticks(range(len(names)), list(reversed(names)))
     axes.set_ylim(-0.6, len(names) - 0.1)
     axes.set_xlabel("mean cost until the answer, as a multiple of what no correct algorithm can go below")

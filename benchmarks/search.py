@@ -31,6 +31,7 @@ import numpy as np
 from scipy.stats import binomtest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import Ridge
 from sklearn.metrics import check_scoring
@@ -44,7 +45,6 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -53,7 +53,7 @@ from mfbandit.sklearn import MultiFidelitySearchCV
 
 DELTA = 0.05
 #: Where a search ends without being sure, in fits on all training samples.
-MOST = 4000
+MOST = 3000
 #: A ninth, a third and all of the training samples.
 SHARES = (1 / 9, 1 / 3, 1.0)
 FOLDS = 5
@@ -94,16 +94,16 @@ class Task:
 
 
 def tasks() -> list[Task]:
-    """Three classic data sets."""
+    """Three classic data sets; on two of them one candidate is best by far, on one many are nearly as good."""
     digits, cancer, diabetes = (load(return_X_y=True) for load in (load_digits, load_breast_cancer, load_diabetes))
-    smoothing = [10.0**power for power in (-9, -6, -4, -3, -2, -1, 0)]
-    neighbours = [1, 5, 15, 45, 90, 135, 180]
-    strengths = [0.003, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0]
-    nearest = make_pipeline(StandardScaler(), KNeighborsClassifier())
-    grid = {"kneighborsclassifier__n_neighbors": neighbours}
+    smoothing = [1e-9, 1e-6, 1e-4, 1e-3, 0.03, 1.0]
+    shrinkages = [0.0, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0]
+    strengths = [0.1, 1.0, 3.0, 10.0, 30.0, 100.0]
+    linear = make_pipeline(StandardScaler(), LinearDiscriminantAnalysis(solver="lsqr"))
+    grid = {"lineardiscriminantanalysis__shrinkage": shrinkages}
     return [
         Task("digits", *digits, GaussianNB(), {"var_smoothing": smoothing}, epsilon=0.01),
-        Task("breast_cancer", *cancer, nearest, grid, epsilon=0.01),
+        Task("breast_cancer", *cancer, linear, grid, epsilon=0.01),
         Task("diabetes", *diabetes, Ridge(), {"alpha": strengths}, 0.03, classes=False, score_range=(-1.0, 1.0)),
     ]
 
@@ -241,8 +241,8 @@ METHODS: dict[str, tuple[Method, float]] = {
     "GridSearchCV": (grid_search, 1.0),
     "HalvingGridSearchCV": (halving, 1.0),
     "Optuna, HyperbandPruner": (optuna_hyperband, 1.0),
-    "MultiFidelitySearchCV": (multi_fidelity, 0.25),
-    "  biases known": (partial(multi_fidelity, known=True), 0.25),
+    "MultiFidelitySearchCV": (multi_fidelity, 0.2),
+    "  biases known": (partial(multi_fidelity, known=True), 0.2),
     "  normal": (partial(multi_fidelity, normal=True), 1.0),
     "  normal, biases known": (partial(multi_fidelity, known=True, normal=True), 1.0),
 }
