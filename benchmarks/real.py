@@ -260,7 +260,7 @@ class Bench:
 
     def rows(self, seconds: float) -> list[Row]:
         """All policies; the first two are the default and the truest fidelity only."""
-        rows = [self.measure(DEFAULT, 0.4 * seconds, 20), self.measure(TRUEST, 0.2 * seconds, 20)]
+        rows = [self.measure(DEFAULT, 0.4 * seconds, 100), self.measure(TRUEST, 0.2 * seconds, 20)]
         default, most = rows[0].mean_cost, _PATIENCE * max(row.mean_cost for row in rows)
         others = list(rivals(self.task.instance))
         for name, correct in others:
@@ -286,7 +286,7 @@ def verdict(task: Task, rows: list[Row], delta: float) -> Verdict:
         errors=bool(binomtest(default.wrong, default.trials, delta, "greater").pvalue >= SIGNIFICANT),
         over_truest=default.mean_cost / truest.mean_cost,
         over_rivals=default.mean_cost / cheapest.mean_cost,
-        rival=cheapest.policy,
+        rival=("" if cheapest.stopped == 1.0 else ">") + cheapest.policy,
         cheaper=None if wanted is None else truest.mean_cost >= wanted * default.mean_cost,
     )
 

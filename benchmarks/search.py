@@ -53,7 +53,7 @@ from mfbandit.sklearn import MultiFidelitySearchCV
 
 DELTA = 0.05
 #: Where a search ends without being sure, in fits on all training samples.
-MOST = 3000
+MOST = 2000
 #: A ninth, a third and all of the training samples.
 SHARES = (1 / 9, 1 / 3, 1.0)
 FOLDS = 5
@@ -241,8 +241,8 @@ METHODS: dict[str, tuple[Method, float]] = {
     "GridSearchCV": (grid_search, 1.0),
     "HalvingGridSearchCV": (halving, 1.0),
     "Optuna, HyperbandPruner": (optuna_hyperband, 1.0),
-    "MultiFidelitySearchCV": (multi_fidelity, 0.2),
-    "  biases known": (partial(multi_fidelity, known=True), 0.2),
+    "MultiFidelitySearchCV": (multi_fidelity, 0.1),
+    "  biases known": (partial(multi_fidelity, known=True), 0.1),
     "  normal": (partial(multi_fidelity, normal=True), 1.0),
     "  normal, biases known": (partial(multi_fidelity, known=True, normal=True), 1.0),
 }
@@ -320,7 +320,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", choices=list(everything), default=list(everything))
     parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--searches", type=int, default=20, help="seeds per method; the slow ones take fewer")
-    parser.add_argument("--repeats", type=int, default=300, help="splits by which the truth is measured")
+    parser.add_argument("--repeats", type=int, default=200, help="splits by which the truth is measured")
     parser.add_argument("--json", type=Path, help="write all figures there")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning, module="optuna|sklearn")
