@@ -1,5 +1,7 @@
 """Kernels run as plain Python and compiled, slots are filled through every level, changes are noticed."""
 
+import sys
+
 import pytest
 
 from mfbandit import kernel as module
@@ -102,3 +104,14 @@ def test_missing_numba_names_the_package(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(module.MissingExtra, match="need numba"):
         compiled(double)
+
+
+def test_compiling_leaves_the_streams_alone():
+    # With colorama installed numba would replace sys.stdout, also while another thread uses it.
+    from numba.core import errors
+
+    compiled(double, store=False)(1)
+    if hasattr(errors, "ColorShell"):
+        before = sys.stdout
+        with errors.ColorShell():
+            assert sys.stdout is before

@@ -220,7 +220,22 @@ def _numba() -> Any:
         import numba
     except ImportError as error:  # pragma: no cover - numba is a plain dependency
         raise MissingExtra("compiled runs need numba, which a plain 'pip install mfbandit' brings") from error
+    _leave_streams_alone()
     return numba
+
+
+@functools.cache
+def _leave_streams_alone() -> None:
+    """Keep numba from replacing sys.stdout and sys.stderr while it compiles.
+
+    Where colorama is installed, numba wraps both streams for a moment whenever it words an error, also
+    those it only tries out, and puts back what it found. A study compiles on a thread of its own: what
+    another thread had put in place meanwhile would be lost.
+    """
+    from numba.core import errors
+
+    if hasattr(errors, "ColorShell"):
+        errors.ColorShell = contextlib.nullcontext
 
 
 def _identity(x: int) -> int:
