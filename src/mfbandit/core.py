@@ -130,6 +130,8 @@ class Algorithm:
     """How many places of `State.clock` it uses."""
     sums_only: bool = False
     """Whether counts, sums and what is derived from them are all the statistics it reads."""
+    derived: bool = False
+    """Whether its memory follows from the rest of the state: all zeros, it is made anew."""
 
 
 def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:

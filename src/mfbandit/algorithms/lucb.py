@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 from mfbandit.algorithms.explore import EXPLORE
 from mfbandit.algorithms.explore_stop import EXPLORE_STOP
 from mfbandit.algorithms.policy import Policy, one_of, positive
-from mfbandit.confidence import BOUNDS, bound_kernels
-from mfbandit.confidence.select import SELECT_CLOCK, lower, select_memory, top_two, upper
+from mfbandit.confidence import BOUNDS, bound_kernels, select, tournament
+from mfbandit.confidence.select import SELECT_CLOCK, lower, select_memory, upper
+from mfbandit.confidence.tournament import tournament_memory
 from mfbandit.core import GAUSSIAN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import bind, kernel, slot
@@ -34,6 +35,8 @@ from mfbandit.kernel import bind, kernel, slot
 __all__ = ["LUCB", "LucbParams", "plan", "recommend"]
 
 
+#: From so many arms on, a tournament finds the top two faster than a scan.
+_MANY = 64
 #: All explore procedures, by what `lucb-` takes.
 PROCEDURES = {**EXPLORE, **EXPLORE_STOP}
 
@@ -55,6 +58,11 @@ class LucbParams(NamedTuple):
 @slot
 def level(problem: Arrays, log_factor: float, time: float) -> float:
     """What the confidence radius has to pay at a time."""
+
+
+@slot
+def top_two(problem: Arrays, log_factor: float, state: State, time: int, width: float) -> tuple[int, int, float]:
+    """The arms with the highest and second highest UCB, and the second UCB; ties to the smaller index."""
 
 
 @slot
@@ -180,7 +188,12 @@ class LUCB(Policy):
         factor = least if self.factor is None else self.factor
         if factor < least:
             raise PolicyError(f"factor must be at least 4 K M = {least}, got {self.factor!r}")
-        kernels: dict[str, Any] = {**bound_kernels(self.bound), "explore": PROCEDURES[self.explore]}
+        many = n_arms >= _MANY
+        kernels: dict[str, Any] = {
+            **bound_kernels(self.bound),
+            "explore": PROCEDURES[self.explore],
+            "top_two": tournament.top_two if many else select.top_two,
+        }
         params = LucbParams(
             log_factor=math.log(factor) - math.log(goal.delta),
             epsilon=goal.epsilon,
@@ -194,7 +207,8 @@ class LUCB(Policy):
             recommend=bind(recommend, **kernels),
             params=params,
             rows=2 * n_fidelities if self.explore in ("b", "b-stop") else 2,
-            memory=select_memory(n_arms),
+            memory=tournament_memory(n_arms) if many else select_memory(n_arms),
+            derived=many,
             notes=SELECT_CLOCK,
             sums_only=self.bound not in ("bernstein", "mixed"),
         )

@@ -42,7 +42,7 @@ def bound_kernels(name: str) -> dict[str, Callable[..., Any]]:
     """The kernels of a confidence bound, ready to fill a policy's slots."""
     module = _module(name)
     source = module if hasattr(module, "high") else stream
-    parts = {"level": module.level, "high": source.high, "low": source.low, "drift": source.drift}
+    parts = {"level": module.level, "high": source.high, "low": source.low, "line": source.line}
     return parts | {part: getattr(module, part) for part in ("above", "below") if hasattr(module, part)}
 
 

@@ -14,7 +14,7 @@ import math
 from mfbandit.core import Arrays, State, mean_of, root_of
 from mfbandit.kernel import kernel
 
-__all__ = ["drift", "high", "level", "low"]
+__all__ = ["high", "level", "line", "low"]
 
 
 @kernel
@@ -36,6 +36,6 @@ def low(problem: Arrays, state: State, arm: int, fidelity: int, width: float) ->
 
 
 @kernel
-def drift(state: State, arm: int, fidelity: int, growth: float) -> float:
-    """How much the upper bound of one stream rises when the level grows."""
-    return growth * root_of(state, arm, fidelity)
+def line(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> tuple[float, float]:
+    """Upper confidence bound on the mean of one stream, as offset and slope of a line in the width."""
+    return mean_of(state, arm, fidelity), root_of(state, arm, fidelity)

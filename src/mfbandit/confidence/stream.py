@@ -5,7 +5,7 @@ from __future__ import annotations
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel, slot
 
-__all__ = ["drift", "high", "low"]
+__all__ = ["high", "line", "low"]
 
 
 @slot
@@ -45,6 +45,9 @@ def low(problem: Arrays, state: State, arm: int, fidelity: int, width: float) ->
 
 
 @kernel
-def drift(state: State, arm: int, fidelity: int, growth: float) -> float:
-    """How much the upper bound rises with time alone: these processes hold at all times at once."""
-    return 0.0
+def line(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> tuple[float, float]:
+    """Upper confidence bound of one stream, as a line in the width.
+
+    It is flat: these processes hold at all times at once, so that their width does not change.
+    """
+    return high(problem, state, arm, fidelity, width), 0.0

@@ -201,7 +201,7 @@ class Course:
         changes = self._new_lineup(found)
         lineup, state = self.lineup, self.state
         if self._notes is None:
-            self._notes = Notes(state)
+            self._notes = Notes(state, lineup.algorithm.derived)
         if self._stops:
             planned, cut = self.listed([]), False
         else:
@@ -337,6 +337,9 @@ class Course:
             load_state(self.state, body["state"])  # type: ignore[arg-type]
         else:
             apply_notes(self.state, body)
+            if self.lineup.algorithm.derived:
+                # It knows nothing of this round: zeros, from which it is made anew.
+                self.state.memory[:] = 0.0
         self._open(self.listed(body["rows"]), bool(body.get("cut", False)))  # type: ignore[arg-type]
 
     def recommend(self) -> int:

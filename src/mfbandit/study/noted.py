@@ -35,19 +35,24 @@ _SMALL = 32
 
 
 class Notes:
-    """What an algorithm had noted when it was last asked for a round, to tell what it has changed since."""
+    """What an algorithm had noted when it was last asked for a round, to tell what it has changed since.
 
-    __slots__ = ("clock", "memory", "notes")
+    A memory that is `derived` from the rest of the state is left out.
+    """
 
-    def __init__(self, state: State) -> None:
+    __slots__ = ("clock", "derived", "memory", "notes")
+
+    def __init__(self, state: State, derived: bool) -> None:
+        self.derived = derived
         self.notes = state.notes.tobytes()
         self.clock = state.clock[OWN:].tobytes()
-        self.memory = state.memory.tobytes()
+        self.memory = b"" if derived else state.memory.tobytes()
 
     def changes(self, state: State) -> str:
         """The changes since, as the inside of a JSON object; from now on they are known."""
         text = ""
-        notes, clock, memory = state.notes.tobytes(), state.clock[OWN:].tobytes(), state.memory.tobytes()
+        notes, clock = state.notes.tobytes(), state.clock[OWN:].tobytes()
+        memory = b"" if self.derived else state.memory.tobytes()
         if notes != self.notes:
             text += f',"notes":{state.notes.tolist()}'
             self.notes = notes
