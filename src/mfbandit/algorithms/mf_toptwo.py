@@ -51,17 +51,20 @@ from mfbandit.algorithms.toptwo import (
 from mfbandit.algorithms.toptwo_memory import (
     CLOCK,
     LEADER,
-    PULLED,
-    activate,
+    ROWS,
     active_at,
+    arm_of_row,
     beaten_records,
     evidence,
     memory_size,
-    quiet_at,
+    note_row,
+    race_at,
     record,
+    rows_for,
     scratch_at,
     take_in,
 )
+from mfbandit.algorithms.toptwo_race import caution, challengers, give_second_chance, lead, line_up, out_of_race, racers
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
 from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State
@@ -82,17 +85,6 @@ TUNING = {
 }
 #: A round costs at most this part of all that was spent, and pulls at most this part of the stream.
 _ROUND, _PART = 0.01, 0.25
-#: Beaten arms return when the cost has grown by this factor since the race last changed.
-_PATIENCE = 4.0
-
-
-@kernel
-def out_of_race(params: TopTwoParams, state: State, arm: int, leader: int) -> bool:
-    """Whether an arm needs no more comparison with the leader.
-
-    "Beaten within epsilon" is not transitive: with epsilon > 0 only the leader's own victories count.
-    """
-    return state.notes[arm] == leader + 1 or (params.epsilon == 0.0 and state.notes[arm] > 0)
 
 
 @kernel
@@ -125,7 +117,8 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     """Compute the certificate of a pair if it may hold; if it does, the rival is beaten."""
     at, scratch = rival * PER_ARM, scratch_at(problem)
     value = state.memory[at + VALUE]
-    spent = state.memory[leader * PER_ARM + SPENT] + state.memory[at + SPENT]
+    # Evidence grows in proportion to what is spent on either arm, however little that is beside the other's.
+    spent = state.memory[leader * PER_ARM + SPENT] * state.memory[at + SPENT]
     if value < params.check * params.threshold or spent < state.memory[at + DUE]:
         return
     gap = abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]) + params.epsilon
@@ -154,7 +147,11 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
 
 @kernel
 def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
-    """Bring a rival's split, evidence and share up to date, and see whether it is beaten."""
+    """Bring a rival's split, evidence and share up to date, and see whether it is beaten.
+
+    What is merely possible of the leader counts once for every rival that it is compared with, so that
+    among very many it must count for less.
+    """
     split(problem, params.epsilon, state, leader, rival)
     examine(problem, params, state, leader, rival)
     at = rival * PER_ARM
@@ -162,7 +159,8 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     share = 1.0
     for side in range(2):
         arm, sign, shift = (leader, 1.0, params.epsilon) if side == 0 else (rival, -1.0, 0.0)
-        gain, _, _ = promise(problem, params, state, arm, sign, v - shift)
+        hope = params.hope / rows_for(racers(problem, state) - 1) if side == 0 else params.hope
+        gain, _, _ = promise(problem, params, state, arm, sign, v - shift, hope)
         if side == 0:
             share = gain
         elif gain > 0.0:
@@ -173,112 +171,121 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
 
 
 @kernel
-def lead(problem: Arrays, params: TopTwoParams, state: State) -> int:
-    """The arm with the largest estimated truth among those that are not beaten."""
-    leader, best = 0, -math.inf
-    for k in range(problem.cost.shape[0]):
-        if params.epsilon > 0.0 or state.notes[k] == 0:
-            centre = state.memory[k * PER_ARM + CENTRE]
-            if centre > best:
-                leader, best = k, centre
-    return leader
-
-
-@kernel
-def give_second_chance(problem: Arrays, params: TopTwoParams, state: State) -> bool:
-    """Put beaten arms back into the race if nobody was beaten while the cost grew fourfold.
-
-    With probability delta the best arm was beaten wrongly; if the others tie, the race would then never
-    end. Returning is always safe: a wrong answer still needs that the best arm was beaten once. It is
-    nearly free, since those that were beaten rightly are beaten again by the rewards that are there.
-    """
-    quiet = quiet_at(problem)
-    if params.epsilon > 0.0 or not 0.0 < _PATIENCE * state.memory[quiet] <= state.spent[0]:
-        return False
-    state.memory[quiet] = state.spent[0]
-    for k in range(problem.cost.shape[0]):
-        state.notes[k] = 0
-        state.memory[k * PER_ARM + DUE] = 0.0
-    return True
-
-
-@kernel
 def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     """Take in the rewards of the last round; return the leader.
 
-    Only what the last round changed is computed anew: one arm, and if it leads (or the leader is
-    another one now) every comparison with it.
+    Only what the last round changed is computed anew: the arms it pulled, and if the leader is among them
+    (or is another one now) every comparison with it.
     """
-    arms = problem.cost.shape[0]
-    pulled = state.clock[PULLED] - 1
+    rows = state.clock[ROWS]
     take_in(problem, state)
-    for k in range(arms) if pulled < 0 else range(pulled, pulled + 1):
-        refresh(problem, params.doubt, state, k)
-    returned = give_second_chance(problem, params, state)
+    if rows == 0:
+        line_up(problem, state)
+        for k in range(problem.cost.shape[0]):
+            refresh(problem, params.doubt, state, k)
+    for row in range(rows):
+        refresh(problem, params.doubt, state, arm_of_row(problem, state, row))
+    every = give_second_chance(problem, params, state)
     leader = lead(problem, params, state)
     changed = state.clock[LEADER] != leader + 1
     state.clock[LEADER] = leader + 1
-    every = changed or returned or pulled == leader
-    for b in range(arms):
+    every = every or changed
+    for row in range(rows):
+        every = every or arm_of_row(problem, state, row) == leader
+    first = race_at(problem) + 1
+    for place in range(racers(problem, state) if every else rows):
+        b = int(state.memory[first + place]) if every else arm_of_row(problem, state, place)
         if changed:
             state.memory[b * PER_ARM + DUE] = 0.0
-        if b != leader and (every or b == pulled) and not out_of_race(params, state, b, leader):
+        if b != leader and not out_of_race(params, state, b, leader):
             compare(problem, params, state, leader, b)
     return leader
 
 
 @kernel
+def lagging(problem: Arrays, params: TopTwoParams, state: State, arm: int, spent: float) -> int:
+    """The cheapest fidelity at which an arm fell behind the least number of pulls; -1 if there is none."""
+    chosen, cheapest = -1, math.inf
+    for m in range(problem.cost.shape[1]):
+        cost = problem.cost[arm, m]
+        if cost < cheapest and state.pulls[arm, m] + 1 <= params.forced * math.sqrt(spent / cost):
+            chosen, cheapest = m, cost
+    return chosen
+
+
+@kernel
+def add_row(
+    problem: Arrays,
+    params: TopTwoParams,
+    state: State,
+    out: Ints,
+    row: int,
+    rows: int,
+    arm: int,
+    sign: float,
+    v: float,
+    late: int,
+) -> int:
+    """Pull an arm, at the fidelity `late` or, if that is -1, where it tells most against v."""
+    fidelity, plain = late, -1
+    if late < 0:
+        _, fidelity, plain = promise(problem, params, state, arm, sign, v, params.hope)
+    note_row(problem, state, row, arm, fidelity, fidelity == plain)
+    count = params.batch
+    if count == 0:
+        part = _ROUND / rows * state.spent[0] / problem.cost[arm, fidelity]
+        count = max(1, int(min(part, _PART * state.pulls[arm, fidelity])))
+    return put(out, row, arm, fidelity, count)
+
+
+@kernel
 def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
-    """Play one round: compare the leader with every rival left, then pull one of the closest pair."""
-    arms, fidelities = problem.cost.shape
-    if arms < 2:
+    """Play one round: compare the leader with every rival left, then pull it or those closest to it."""
+    if problem.cost.shape[0] < 2:
         return 0
     if state.clock[LEADER] == 0:
         rows = start(problem, state, out)
         if rows > 0:
             return rows
     leader = update(problem, params, state)
-    challenger, least, balance = -1, math.inf, 0.0
-    for b in range(arms):
-        if b != leader and not out_of_race(params, state, b, leader):
-            at = b * PER_ARM
-            balance += state.memory[at + SHARE]
-            index = state.memory[at + VALUE] + params.spread * math.log(state.memory[at + SPENT])
-            if index < least:
-                challenger, least = b, index
-    if challenger < 0:
+    rows, closest, balance = challengers(problem, params, state, leader)
+    if closest < 0:
         return 0
-    v = state.memory[challenger * PER_ARM + SPLIT]
-    arm, sign = (leader, 1.0) if balance > 1.0 else (challenger, -1.0)
-    if arm == leader:
-        v -= params.epsilon
-    _, fidelity, plain = promise(problem, params, state, arm, sign, v)
-    most = max(state.memory[leader * PER_ARM + SPENT], state.memory[challenger * PER_ARM + SPENT])
-    cheapest = math.inf
-    for k in (leader, challenger):
-        for m in range(fidelities):
-            cost = problem.cost[k, m]
-            if cost < cheapest and state.pulls[k, m] + 1 <= params.forced * math.sqrt(most / cost):
-                cheapest, arm, fidelity, plain = cost, k, m, -1
-    if fidelity == plain:
-        activate(problem, state, arm, fidelity)
-    state.clock[PULLED] = arm + 1
-    count = params.batch
-    if count == 0:
-        share = min(_ROUND * state.spent[0] / problem.cost[arm, fidelity], _PART * state.pulls[arm, fidelity])
-        count = max(1, int(share))
-    return put(out, 0, arm, fidelity, count)
+    spent, rival_spent = state.memory[leader * PER_ARM + SPENT], state.memory[closest * PER_ARM + SPENT]
+    # Where many rivals share what is spent on the leader, none needs to keep up with all of it.
+    share = spent / rows_for(racers(problem, state) - 1)
+    late = lagging(problem, params, state, leader, max(spent, rival_spent))
+    rival_late = lagging(problem, params, state, closest, max(share, rival_spent))
+    leader_plays = balance > 1.0
+    if late >= 0 or rival_late >= 0:
+        leader_plays = rival_late < 0 or (late >= 0 and problem.cost[leader, late] <= problem.cost[closest, rival_late])
+    if leader_plays:
+        v = state.memory[closest * PER_ARM + SPLIT] - params.epsilon
+        state.clock[ROWS] = add_row(problem, params, state, out, 0, 1, leader, 1.0, v, late)
+        return 1
+    for row in range(rows):
+        b = arm_of_row(problem, state, row)
+        at = b * PER_ARM
+        late = lagging(problem, params, state, b, max(share, state.memory[at + SPENT]))
+        add_row(problem, params, state, out, row, rows, b, -1.0, state.memory[at + SPLIT], late)
+    state.clock[ROWS] = rows
+    return rows
 
 
 @kernel
 def recommend(problem: Arrays, params: TopTwoParams, state: State) -> int:
-    """The arm with the largest estimated truth among those that are not beaten."""
+    """The arm with the largest estimated truth, with caution, among those that are not beaten."""
+    left = 0
+    for k in range(problem.cost.shape[0]):
+        if params.epsilon > 0.0 or state.notes[k] == 0:
+            left += 1
+    errors = caution(left - 1)
     chosen, best = 0, -math.inf
     for k in range(problem.cost.shape[0]):
         if params.epsilon > 0.0 or state.notes[k] == 0:
-            centre, weights, _ = truth(problem, params.doubt, state, k)
-            if weights > 0.0 and centre > best:
-                chosen, best = k, centre
+            centre, weights, noise, _ = truth(problem, params.doubt, state, k)
+            if weights > 0.0 and centre - errors * noise > best:
+                chosen, best = k, centre - errors * noise
     return chosen
 
 

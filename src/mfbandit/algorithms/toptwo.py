@@ -16,8 +16,9 @@ __all__ = ["TopTwoParams", "promise", "refresh", "split", "truth"]
 
 #: What is remembered per arm, in `State.memory`: its estimated truth and that estimate's precision, the
 #: cost spent on it; as a rival of the leader: v, the evidence there, the leader's share in the best way
-#: to raise it, and the evidence from which on the certificate is worth computing; proven evidence.
-CENTRE, PRECISION, SPENT, SPLIT, VALUE, SHARE, DUE, EVIDENCE, PER_ARM = 0, 1, 2, 3, 4, 5, 6, 7, 8
+#: to raise it, and what was spent when the certificate is worth computing again; proven evidence; the
+#: standard error of the estimated truth that is due to rewards alone, not to biases.
+CENTRE, PRECISION, SPENT, SPLIT, VALUE, SHARE, DUE, EVIDENCE, NOISE, PER_ARM = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 #: Beyond its variance, the part of a bounded reward's information that grows with the gap only linearly.
 _LINEAR = 0.35
@@ -63,13 +64,13 @@ def variance(problem: Arrays, n: float, total: float, squared: float) -> float:
 
 
 @kernel
-def truth(problem: Arrays, doubt: float, state: State, arm: int) -> tuple[float, float, float]:
-    """An arm's estimated truth, the precision of that estimate, and the cost spent on the arm.
+def truth(problem: Arrays, doubt: float, state: State, arm: int) -> tuple[float, float, float, float]:
+    """An arm's estimated truth, the precision of that estimate, its noise, and the cost spent on the arm.
 
     The streams are weighted by one over their variance, a bias counting as noise of variance
-    `doubt` times its squared bound.
+    `doubt` times its squared bound. What is returned as noise is the standard error due to rewards alone.
     """
-    weights, centre, spent = 0.0, 0.0, 0.0
+    weights, centre, spent, noises = 0.0, 0.0, 0.0, 0.0
     for m in range(problem.cost.shape[1]):
         n = float(state.pulls[arm, m])
         if n > 0.0:
@@ -77,19 +78,22 @@ def truth(problem: Arrays, doubt: float, state: State, arm: int) -> tuple[float,
             noise = variance(problem, n, total, state.squares[arm, m]) / n
             weight = 1.0 / (noise + doubt * bias * bias)
             weights += weight
+            noises += weight * weight * noise
             centre += weight * total / n
             spent += n * problem.cost[arm, m]
     if weights > 0.0:
         centre /= weights
-    return centre, weights, spent
+        noises = math.sqrt(noises) / weights
+    return centre, weights, noises, spent
 
 
 @kernel
 def refresh(problem: Arrays, doubt: float, state: State, arm: int) -> None:
     """Remember an arm's estimated truth, its precision and its cost."""
-    centre, weights, spent = truth(problem, doubt, state, arm)
+    centre, weights, noise, spent = truth(problem, doubt, state, arm)
     state.memory[arm * PER_ARM + CENTRE] = centre
     state.memory[arm * PER_ARM + PRECISION] = weights
+    state.memory[arm * PER_ARM + NOISE] = noise
     state.memory[arm * PER_ARM + SPENT] = spent
 
 
@@ -155,14 +159,15 @@ def hope_square(z: float) -> float:
 
 @kernel
 def promise(
-    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float
+    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float, hope: float
 ) -> tuple[float, int, int]:
     """The most information per cost that an arm is expected to give against v.
 
     A stream's mean is estimated from its own rewards and from the arm's other streams together; the
     information of a pull is the mean of e^2 / 2 V over what that mean may be, so that little-known
-    streams get their chance. Returned with it: the fidelity that gives it, and the fidelity that would
-    if the estimates were exact. Where nothing can tell, both are the truest one.
+    streams get their chance: `hope` standard errors count as possible. Returned with it: the fidelity
+    that gives it, and the fidelity that would if the estimates were exact. Where nothing can tell, both
+    are the truest one.
     """
     linear = _LINEAR if problem.kind == BOUNDED else 0.0
     centre = state.memory[arm * PER_ARM + CENTRE]
@@ -186,7 +191,7 @@ def promise(
                 mean = (mean * own + outside * outer) / (own + outer)
                 error = 1.0 / (own + outer)
         excess = sign * (mean - v) - bias
-        error = params.hope * math.sqrt(error)
+        error = hope * math.sqrt(error)
         if m == problem.truest:
             # A run must not be caught with one arm at the truest fidelity and the other at a cheap
             # one because the truest once looked bad: its mean stays open longer than the others'.

@@ -5,10 +5,13 @@ Layout, for K arms and M fidelities in use, one after the other:
 ===================  =========  ========================================================================
 what                 numbers    meaning
 ===================  =========  ========================================================================
-per arm              8 K        `mfbandit.algorithms.toptwo`: estimates and cached comparisons
+per arm              9 K        `mfbandit.algorithms.toptwo`: estimates and cached comparisons
 active statistics    3 K M      n, S, Q of the active rewards, by arm, then fidelity
-before               3          n, S, Q of the stream pulled last, before its active pulls
 quiet                1          total cost when the race last changed: an arm was beaten, or arms returned
+race                 K + 1      how many arms are in the race, then which, in ascending order
+rows                 6 W        of the last round, one per arm that was pulled: the arm, its index as a
+                                challenger, its fidelity + 1 if its rewards are active, and n, S, Q of that
+                                stream before; W is `most_rows`
 records              12 K M     for every beaten arm: who beat it is in `State.notes` (arm + 1); here, for
                                 the winner and then the loser, by fidelity: n, S, Q, and n, S, Q active
 scratch              the rest   of the certificate
@@ -32,22 +35,45 @@ from mfbandit.kernel import compiled, kernel
 
 __all__ = [
     "CLOCK",
-    "activate",
+    "active_at",
+    "arm_of_row",
     "beaten_records",
     "evidence",
     "memory_size",
+    "most_rows",
+    "note_row",
     "proves",
     "quiet_at",
+    "race_at",
     "record",
+    "rows_at",
+    "rows_for",
+    "scratch_at",
     "take_in",
 ]
 
-#: Places of the clock: leader + 1, arm pulled last + 1, its stream + 1 if its rewards are active.
-LEADER, PULLED, ACTIVE = OWN, OWN + 1, OWN + 2
-CLOCK = OWN + 3
+#: Places of the clock: leader + 1, rows of the last round.
+LEADER, ROWS = OWN, OWN + 1
+CLOCK = OWN + 2
 
+#: What a row of the last round remembers.
+ROW_ARM, ROW_INDEX, ROW_ACTIVE, ROW_BEFORE, PER_ROW = 0, 1, 2, 3, 6
+#: One rival in so many that are left is pulled in a round, at least one.
+_RIVALS_PER_ROW = 64
 #: Numbers per fidelity in one half of a record.
 _KEPT = 6
+
+
+@kernel
+def rows_for(rivals: int) -> int:
+    """How many rivals are pulled in one round where so many are left."""
+    return max(1, rivals // _RIVALS_PER_ROW)
+
+
+@kernel
+def most_rows(problem: Arrays) -> int:
+    """How many arms a round pulls, at most, after the first."""
+    return rows_for(problem.cost.shape[0] - 1)
 
 
 @kernel
@@ -57,21 +83,27 @@ def active_at(problem: Arrays) -> int:
 
 
 @kernel
-def before_at(problem: Arrays) -> int:
-    """Where the statistics before the last active pulls are."""
+def quiet_at(problem: Arrays) -> int:
+    """Where the total cost is noted at which the race last changed."""
     return int(problem.cost.shape[0] * (PER_ARM + 3 * problem.cost.shape[1]))
 
 
 @kernel
-def quiet_at(problem: Arrays) -> int:
-    """Where the total cost is noted at which the race last changed."""
-    return before_at(problem) + 3
+def race_at(problem: Arrays) -> int:
+    """Where the number of arms in the race is; the arms follow it."""
+    return quiet_at(problem) + 1
+
+
+@kernel
+def rows_at(problem: Arrays) -> int:
+    """Where the rows of the last round start."""
+    return int(race_at(problem) + 1 + problem.cost.shape[0])
 
 
 @kernel
 def records_at(problem: Arrays) -> int:
     """Where the records of beaten arms start."""
-    return before_at(problem) + 4
+    return rows_at(problem) + PER_ROW * most_rows(problem)
 
 
 @kernel
@@ -86,26 +118,35 @@ def memory_size(problem: Arrays) -> int:
 
 
 @kernel
-def activate(problem: Arrays, state: State, arm: int, fidelity: int) -> None:
-    """Declare the coming rewards of a stream active: remember its statistics before them."""
-    place = before_at(problem)
-    state.memory[place] = float(state.pulls[arm, fidelity])
-    state.memory[place + 1] = state.sums[arm, fidelity]
-    state.memory[place + 2] = state.squares[arm, fidelity]
-    state.clock[ACTIVE] = 1 + arm * problem.cost.shape[1] + fidelity
+def note_row(problem: Arrays, state: State, row: int, arm: int, fidelity: int, active: bool) -> None:
+    """Remember what a row of this round pulls and, if its rewards are active, the statistics before them."""
+    at = rows_at(problem) + PER_ROW * row
+    state.memory[at + ROW_ARM] = float(arm)
+    state.memory[at + ROW_ACTIVE] = 1.0 + fidelity if active else 0.0
+    state.memory[at + ROW_BEFORE] = float(state.pulls[arm, fidelity])
+    state.memory[at + ROW_BEFORE + 1] = state.sums[arm, fidelity]
+    state.memory[at + ROW_BEFORE + 2] = state.squares[arm, fidelity]
+
+
+@kernel
+def arm_of_row(problem: Arrays, state: State, row: int) -> int:
+    """The arm that a row of the last round pulled."""
+    return int(state.memory[rows_at(problem) + PER_ROW * row + ROW_ARM])
 
 
 @kernel
 def take_in(problem: Arrays, state: State) -> None:
-    """Enter the rewards of the last round into the active statistics, if they were active."""
-    stream = state.clock[ACTIVE] - 1
-    if stream >= 0:
-        arm, fidelity = stream // problem.cost.shape[1], stream % problem.cost.shape[1]
-        place, active = before_at(problem), active_at(problem) + 3 * stream
-        state.memory[active] += float(state.pulls[arm, fidelity]) - state.memory[place]
-        state.memory[active + 1] += state.sums[arm, fidelity] - state.memory[place + 1]
-        state.memory[active + 2] += state.squares[arm, fidelity] - state.memory[place + 2]
-        state.clock[ACTIVE] = 0
+    """Enter the rewards of the last round into the active statistics, where they were active."""
+    for row in range(state.clock[ROWS]):
+        at = rows_at(problem) + PER_ROW * row
+        fidelity = int(state.memory[at + ROW_ACTIVE]) - 1
+        if fidelity >= 0:
+            arm, before = int(state.memory[at + ROW_ARM]), at + ROW_BEFORE
+            active = active_at(problem) + 3 * (arm * problem.cost.shape[1] + fidelity)
+            state.memory[active] += float(state.pulls[arm, fidelity]) - state.memory[before]
+            state.memory[active + 1] += state.sums[arm, fidelity] - state.memory[before + 1]
+            state.memory[active + 2] += state.squares[arm, fidelity] - state.memory[before + 2]
+            state.memory[at + ROW_ACTIVE] = 0.0
 
 
 @kernel

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-#: Up to here a memory is written as a whole, which is shorter than to say what changed.
+#: Up to here notes and a memory are written as a whole, which is shorter than to say what changed.
 _SMALL = 32
 
 
@@ -54,7 +54,7 @@ class Notes:
         notes, clock = state.notes.tobytes(), state.clock[OWN:].tobytes()
         memory = b"" if self.derived else state.memory.tobytes()
         if notes != self.notes:
-            text += f',"notes":{state.notes.tolist()}'
+            text += f',"notes":{_differences(self.notes, notes) if len(notes) > 8 * _SMALL else state.notes.tolist()}'
             self.notes = notes
         if clock != self.clock:
             text += f',"clock":{state.clock[OWN:].tolist()}'
@@ -66,7 +66,7 @@ class Notes:
 
 
 def _differences(old: bytes, new: bytes) -> str:
-    """What of a memory has changed, as JSON: all of it, or the places and their numbers."""
+    """What of a memory or of notes has changed, as JSON: all of it, or the places and their numbers."""
     if len(new) > 8 * _SMALL:
         # Bits are compared, since NaN differs from itself.
         after = np.frombuffer(new, np.int64)
@@ -103,30 +103,29 @@ def read_round(text: str | None) -> dict[str, Any]:
 
 def apply_notes(state: State, body: dict[str, Any]) -> None:
     """Enter what another process noted when it planned a round."""
-    if "notes" in body:
-        state.notes[:] = body["notes"]
     if "clock" in body:
         state.clock[OWN:] = body["clock"]
-    if "memory" in body:
-        changed = body["memory"]
-        bits = np.frombuffer(bytes.fromhex(changed["bits"]), "<i8")
-        state.memory.view(np.int64)[changed.get("places", slice(None))] = bits
+    for part in ("notes", "memory"):
+        if part in body:
+            changed, array = body[part], getattr(state, part)
+            if isinstance(changed, list):
+                array[:] = changed
+            else:
+                bits = np.frombuffer(bytes.fromhex(changed["bits"]), "<i8")
+                array.view(np.int64)[changed.get("places", slice(None))] = bits
 
 
 def apply_last_notes(state: State, texts: Sequence[str]) -> None:
     """Enter what was noted in many rounds, in turn; only the records that still count are read."""
-    for part in ("notes", "clock"):
-        last = next((text for text in reversed(texts) if f'"{part}":' in text), None)
-        if last is not None:
-            apply_notes(state, {part: read_round(last)[part]})
-    memories = []
-    for text in reversed(texts):
-        if '"memory":' in text:
-            memories.append(read_round(text)["memory"])
-            if "places" not in memories[-1]:
-                break
-    for memory in reversed(memories):
-        apply_notes(state, {"memory": memory})
+    for part in ("clock", "notes", "memory"):
+        counting = []
+        for text in reversed(texts):
+            if f'"{part}":' in text:
+                counting.append(read_round(text)[part])
+                if isinstance(counting[-1], list) or "places" not in counting[-1]:
+                    break
+        for changed in reversed(counting):
+            apply_notes(state, {part: changed})
 
 
 def read_rows(texts: Sequence[str]) -> Ints:
