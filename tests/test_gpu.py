@@ -12,7 +12,7 @@ from mfbandit.core import Goal
 from mfbandit.gpu import DeviceError, device_entry, shape_of
 from mfbandit.kernel import unfused
 from mfbandit.rewards import law_arrays
-from mfbandit.simulate import prepare
+from mfbandit.trials import prepare
 
 pytest.importorskip("numba_cuda", reason="needs numba-cuda: pip install 'mfbandit[cuda]'")
 from numba import cuda

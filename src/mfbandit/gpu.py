@@ -68,7 +68,8 @@ def settle_roots(state: State, arm: int, fidelity: int) -> None:
 def mean_from_roots(state: State, arm: int, fidelity: int) -> float:
     """The mean reward of a stream that was pulled, bit by bit as `settle` has it."""
     root = state.roots[arm, fidelity]
-    return float(state.sums[arm, fidelity] * (root * root))
+    rounder = state.rounder[0]
+    return float((state.sums[arm, fidelity] * (root * root) + rounder) - rounder)
 
 
 def shape_of(instance: Instance, algorithm: Algorithm, fidelities: int) -> Shape:
@@ -156,6 +157,8 @@ def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], sh
             if moments:
                 squares = cuda.local.array(cells, float64)
                 deviations = cuda.local.array(cells, float64)
+            rounder = cuda.local.array(1, float64)
+            rounder[0] = problem.rounder
             state = State(
                 cuda.local.array(cells, int32),
                 cuda.local.array(cells, sum_type),
@@ -167,6 +170,7 @@ def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], sh
                 cuda.local.array(memory, float64),
                 unused,
                 cuda.local.array(cells, float64),
+                rounder,
             )
             out = cuda.local.array(rows, int32)
             clear(state)
@@ -206,8 +210,9 @@ def launch(
     results: tuple[Any, ...],
     marks: Any,
     advance: Callable[[int, int], None],
+    start: int = 0,
 ) -> None:
-    """Play all trials on the GPU, a launch at a time, into arrays of the host."""
+    """Play the trials `start`, `start` + 1, ... on the GPU, a launch at a time, into arrays of the host."""
     cuda = require_gpu()
     shape = shape_of(instance, algorithm, problem.cost.shape[1])
     if shape.bytes > _LOCAL_BYTES:
@@ -229,7 +234,7 @@ def launch(
         cost, best, stopped, pulls, mark_pulls, mark_best, trace = arrays
         count = part.stop - part.start
         blocks = (count + _BLOCK - 1) // _BLOCK
-        numbers = (sizes.streams, seed, first)
+        numbers = (sizes.streams, seed, start + first)
         with unfused():
             entry[blocks, _BLOCK](
                 *there, *numbers, cost, best, stopped, pulls, marks_there, mark_pulls, mark_best, trace

@@ -58,7 +58,7 @@ def test_evidence_is_the_hedged_product_over_fidelities(name: str) -> None:
     state = state_of(PROBLEM, {(0, 0): (40, 0.5, 0.01), (0, 2): (9, 0.6, 0.02)})
     v, module = 0.2, BOUNDS[name]
     streams = [
-        (40, 20.0, state.squares[0, 0], state.deviations[0, 0], 0.2),
+        (40, 20.0, state.squares[0, 0], state.deviations[0, 0], PROBLEM.bias[0, 0]),
         (9, 5.4, state.squares[0, 2], state.deviations[0, 2], 0.0),
     ]
     for whole, one, sign in ((above, module.log_e_above, 1.0), (below, module.log_e_below, -1.0)):

@@ -1,4 +1,6 @@
 import importlib
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,36 @@ def evaluators(monkeypatch):
     """The module of evaluators, which other processes find too."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     return importlib.import_module("pull_evaluators")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A real Ray cluster on this machine, of one node and one core, that this process is connected to."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    from ray.cluster_utils import Cluster
+
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]))
+    quick_to_notice = {"health_check_period_ms": 200, "health_check_failure_threshold": 3}
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick_to_notice},
+    )
+    ray.init(address=made.address, log_to_driver=False, logging_level="error")
+    yield made
+    ray.shutdown()
+    made.shutdown()
+    patch.undo()
+
+
+@pytest.fixture
+def nodes(cluster):
+    """Two more nodes of the cluster, for one test."""
+    made = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    yield made
+    for node in made:
+        if node in cluster.worker_nodes:
+            cluster.remove_node(node, allow_graceful=False)
 
 
 @pytest.fixture

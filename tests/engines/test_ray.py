@@ -1,8 +1,9 @@
-"""A real Ray cluster of several nodes on this machine."""
+"""Studies on a real Ray cluster of several nodes on this machine."""
 
 import os
+import signal
 import sys
-from pathlib import Path
+import threading
 
 import pytest
 
@@ -11,39 +12,19 @@ from mfbandit.errors import InvalidInput
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    from ray.cluster_utils import Cluster
-
-    patch = pytest.MonkeyPatch()
-    patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]))
-    quick_to_notice = {"health_check_period_ms": 200, "health_check_failure_threshold": 3}
-    nodes = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick_to_notice},
-    )
-    nodes.doomed = nodes.add_node(num_cpus=1)
-    nodes.add_node(num_cpus=1)
-    ray.init(address=nodes.address, log_to_driver=False, logging_level="error")
-    yield nodes
-    ray.shutdown()
-    nodes.shutdown()
-    patch.undo()
-
-
 def test_a_failure_on_another_machine_says_what_was_raised(cluster, make, evaluators):
     result = make(30.0, retries=0).optimize(evaluators.never, engine="ray", progress=False)
     assert result.status == "failed"
     assert "with: LookupError: no\nsuch judge" in result.reasons[0]
 
 
-def test_a_lost_node_changes_nothing(cluster, make, alone, evaluators):
+def test_a_lost_node_changes_nothing(cluster, nodes, make, alone, evaluators):
     lost = []
 
     def lose_a_node(view):
         if view.pulls >= 40 and not lost:
             lost.append(True)
-            cluster.remove_node(cluster.doomed, allow_graceful=False)
+            cluster.remove_node(nodes[0], allow_graceful=False)
 
     result = make(120.0).optimize(
         evaluators.slow,
@@ -55,6 +36,14 @@ def test_a_lost_node_changes_nothing(cluster, make, alone, evaluators):
     )
     assert lost
     assert result == alone(max_cost=120.0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interrupt_frees_the_cluster(cluster, make, evaluators):
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert make(3.0).optimize(evaluators.hour, engine="ray", progress=False).status == "cancelled"
+    # The only core would be busy for an hour.
+    assert make(3.0).optimize(evaluators.noisy, engine="ray", progress=False).cost > 0
 
 
 def test_resources_that_make_no_sense_are_refused(cluster, make, evaluators, caplog):

@@ -1,6 +1,6 @@
 import pytest
 
-from mfbandit.reproduce import steps as module
+from mfbandit import progress
 from mfbandit.reproduce.steps import Steps
 
 
@@ -42,7 +42,7 @@ def test_quiet_is_quiet(capsys):
 @pytest.mark.parametrize(("total", "left"), [(20.0, "about 10 s left"), (200.0, "about 3 min left")])
 def test_time_left_is_told_from_the_rate_so_far(monkeypatch, total, left):
     now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     steps = Steps(total, quiet=True)
     assert steps.left() == ""
     now[0] += 10.0

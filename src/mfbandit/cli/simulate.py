@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +43,9 @@ def simulate(
         typer.Option(help="Pulls at which a run is ended without an answer.", show_default="100,000,000"),
     ] = None,
     device: Annotated[str, typer.Option(help="Where to run: cpu, or cuda.")] = "cpu",
+    engine: Annotated[
+        str, typer.Option(help="Whose cores or GPUs: threads (this machine's), or ray (those of a Ray cluster).")
+    ] = "threads",
     threads: Annotated[int | None, typer.Option(help="CPU threads.", show_default="all cores")] = None,
     json: Json = False,
 ) -> None:
@@ -77,15 +81,26 @@ def simulate(
         "max_pulls": _DEFAULT_MAX_PULLS if max_pulls is None else max_pulls,
         "threads": threads,
         "device": device,
+        "engine": engine,
         "progress": True,
     }
-    all_runs = [run(loaded, one, **settings) for one in chosen]
+    with _connection(engine):
+        all_runs = [run(loaded, one, **settings) for one in chosen]
     if json:
         reports = [_report(runs) for runs in all_runs]
         print_json(reports[0] if len(reports) == 1 else reports)
     else:
         _show(loaded, all_runs)
     _end(all_runs)
+
+
+def _connection(engine: str) -> contextlib.AbstractContextManager[Any]:
+    """One connection to a cluster for all policies: each would make its own otherwise."""
+    if engine != "ray":
+        return contextlib.nullcontext()
+    from mfbandit.engines.ray_cluster import RayCluster
+
+    return contextlib.closing(RayCluster())
 
 
 def _end(all_runs: list[Runs]) -> None:

@@ -60,51 +60,40 @@ def hedge(log_e: float, weight: float) -> float:
 
 
 @kernel
-def arm_log_e_above(problem: Arrays, state: State, arm: int, v: float) -> float:
-    """Log e-value against "the true mean of the arm is <= v"."""
+def towards(problem: Arrays, state: State, arm: int, side: float, v: float) -> float:
+    """Log e-value that the true mean is not beyond v: below it (side -1) or above it (side +1)."""
     fidelities = problem.cost.shape[1]
     value = 0.0
     for m in range(fidelities):
         n = state.pulls[arm, m]
         if n > 0:
-            log_e = log_e_above(
-                problem,
-                n,
-                state.sums[arm, m],
-                state.squares[arm, m],
-                state.deviations[arm, m],
-                v + problem.bias[arm, m],
-            )
+            total, squared = state.sums[arm, m], state.squares[arm, m]
+            deviation = state.deviations[arm, m]
+            q = v - side * problem.bias[arm, m]
+            if side > 0.0:
+                log_e = log_e_below(problem, n, total, squared, deviation, q)
+            else:
+                log_e = log_e_above(problem, n, total, squared, deviation, q)
             value += hedge(log_e, 1.0 / fidelities)
     return value
+
+
+@kernel
+def arm_log_e_above(problem: Arrays, state: State, arm: int, v: float) -> float:
+    """Log e-value against "the true mean of the arm is <= v"."""
+    return towards(problem, state, arm, -1.0, v)
 
 
 @kernel
 def arm_log_e_below(problem: Arrays, state: State, arm: int, v: float) -> float:
     """Log e-value against "the true mean of the arm is >= v"."""
-    fidelities = problem.cost.shape[1]
-    value = 0.0
-    for m in range(fidelities):
-        n = state.pulls[arm, m]
-        if n > 0:
-            log_e = log_e_below(
-                problem,
-                n,
-                state.sums[arm, m],
-                state.squares[arm, m],
-                state.deviations[arm, m],
-                v - problem.bias[arm, m],
-            )
-            value += hedge(log_e, 1.0 / fidelities)
-    return value
+    return towards(problem, state, arm, 1.0, v)
 
 
 @kernel
-def towards(problem: Arrays, state: State, arm: int, side: float, v: float) -> float:
-    """Log e-value that the true mean is not beyond v: below it (side -1) or above it (side +1)."""
-    if side > 0.0:
-        return arm_log_e_below(problem, state, arm, v)
-    return arm_log_e_above(problem, state, arm, v)
+def tighter(side: float, x: float, y: float) -> float:
+    """The bound that says more: the lower one of two upper bounds, the higher one of two lower bounds."""
+    return min(x, y) if side > 0.0 else max(x, y)
 
 
 @kernel
@@ -125,11 +114,10 @@ def outer_start(problem: Arrays, state: State, arm: int, side: float, goal: floa
             total, squared = state.sums[arm, m], state.squares[arm, m]
             deviation = state.deviations[arm, m]
             if side > 0.0:
-                bound = above(problem, level, n, total, squared, deviation) + problem.bias[arm, m]
-                best = min(best, bound)
+                bound = above(problem, level, n, total, squared, deviation)
             else:
-                bound = below(problem, level, n, total, squared, deviation) - problem.bias[arm, m]
-                best = max(best, bound)
+                bound = below(problem, level, n, total, squared, deviation)
+            best = tighter(side, best, bound + side * problem.bias[arm, m])
     return best
 
 
@@ -140,11 +128,7 @@ def inner_start(problem: Arrays, state: State, arm: int, side: float) -> float:
     for m in range(problem.cost.shape[1]):
         n = state.pulls[arm, m]
         if n > 0:
-            mean = state.sums[arm, m] / n
-            if side > 0.0:
-                best = min(best, mean + problem.bias[arm, m])
-            else:
-                best = max(best, mean - problem.bias[arm, m])
+            best = tighter(side, best, state.sums[arm, m] / n + side * problem.bias[arm, m])
     return best
 
 

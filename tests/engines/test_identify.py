@@ -1,0 +1,30 @@
+"""The settings of a study are spelled out where people look for them; here they are held together."""
+
+import dataclasses
+import inspect
+
+import pytest
+
+import mfbandit as mf
+from mfbandit.study.settings import Settings
+from mfbandit.study.study import Study
+
+
+def defaults(function):
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not inspect.Parameter.empty}
+
+
+@pytest.mark.parametrize("front_door", [mf.create_study, mf.identify, mf.allocate, Study.optimize])
+def test_a_setting_has_one_default(front_door):
+    stored = {field.name: field.default for field in dataclasses.fields(Settings)}
+    known = {**defaults(Study.optimize), **defaults(mf.create_study), **stored}
+    found = defaults(front_door)
+    found.pop("policy", None)  # no policy serves both purposes
+    assert found == {name: known[name] for name in found}
+
+
+def test_what_both_front_doors_pass_on_they_have_in_common():
+    shared = set(defaults(mf.identify)) - {"delta", "epsilon", "max_cost"}
+    assert shared == set(defaults(mf.allocate))
+    assert shared - {"policy"} <= {*defaults(mf.create_study), *defaults(Study.optimize)}
