@@ -17,7 +17,6 @@ the state: where it is all zeros it is built anew.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from mfbandit.confidence.select import lowest_line, truth_line
 from mfbandit.core import Arrays, State
@@ -31,15 +30,8 @@ ARM, UNTIL, OFFSET, SLOPE, PER_NODE = 0, 1, 2, 3, 4
 STANDS, FIRST, SECOND = 0, 1, 2
 #: Two values that differ by less than this, relatively, may have been rounded past each other.
 _ROUNDING = 1e-14
-
-
-class Entry(NamedTuple):
-    """Who leads at a node, the width until which that holds, and the leader's line."""
-
-    arm: float
-    until: float
-    offset: float
-    slope: float
+#: The upper bound of an arm that was never pulled, and a width that is never reached.
+_NEVER = 1e300
 
 
 def tournament_memory(n_arms: int) -> int:
@@ -48,73 +40,61 @@ def tournament_memory(n_arms: int) -> int:
 
 
 @kernel
-def safe_growth(lead: float, closing: float, size: float) -> float:
+def safe_growth(lead: float, closing: float, size: float, same: bool) -> float:
     """How much the width may grow before a line that leads by so much can be level with another.
 
     `closing` is by how much the other is steeper, `size` the size of the numbers that were rounded. Where
-    rounding alone may have made the lead, it is looked at again as soon as the width changes.
+    rounding alone may have made the lead, it is looked at again as soon as the width changes, unless the
+    lines are the `same`. Who leads is a toss-up, so this has no branch for the processor to guess.
     """
-    beyond_rounding = lead - _ROUNDING * size
-    if beyond_rounding <= 0.0:
-        return 0.0
-    return beyond_rounding / closing if closing > 0.0 else math.inf
+    beyond_rounding = max(0.0, lead - _ROUNDING * size)
+    return beyond_rounding / max(closing, 1.0 / _NEVER) + same * _NEVER
 
 
 @kernel
 def seat(problem: Arrays, state: State, arm: int, width: float) -> None:
     """Bring the leaf of an arm up to date: its line, until another fidelity's may be lower."""
-    offset, slope, where = lowest_line(problem, state, arm, width)
-    until = math.inf
+    _, offset, slope, where = lowest_line(problem, state, arm, width)
+    until = _NEVER
     if offset < math.inf:
         for m in range(problem.cost.shape[1]):
             if m != where and state.pulls[arm, m] > 0:
                 other, rise = truth_line(problem, state, arm, m, width)
-                if other != offset or rise != slope:
-                    above = other + width * rise - (offset + width * slope)
-                    size = abs(offset) + abs(other) + width * (slope + rise)
-                    until = min(until, width + safe_growth(above, slope - rise, size))
-    enter(state, problem.cost.shape[0] + arm, Entry(float(arm), until, offset, slope))
-
-
-@kernel
-def contest(one: Entry, other: Entry, width: float) -> Entry:
-    """Who of two leads, the one with the higher line or, if they are level, the smaller arm, and how long."""
-    bound, beside = one.offset + width * one.slope, other.offset + width * other.slope
-    ahead = bound > beside or (bound == beside and one.arm < other.arm)
-    closing = other.slope - one.slope if ahead else one.slope - other.slope
-    growth = math.inf
-    # Lines that are the same stay level, and so does the line of an arm that was never pulled, at +inf.
-    if max(bound, beside) < math.inf and (closing != 0.0 or one.offset != other.offset):
-        size = abs(one.offset) + abs(other.offset) + width * (one.slope + other.slope)
-        growth = safe_growth(abs(bound - beside), closing, size)
-    until = min(one.until, other.until, width + growth)
-    if ahead:
-        return Entry(one.arm, until, one.offset, one.slope)
-    return Entry(other.arm, until, other.offset, other.slope)
-
-
-@kernel
-def entry_of(state: State, node: int) -> Entry:
-    """What a node remembers."""
-    at = PER_NODE * node
-    memory = state.memory
-    return Entry(memory[at + ARM], memory[at + UNTIL], memory[at + OFFSET], memory[at + SLOPE])
-
-
-@kernel
-def enter(state: State, node: int, entry: Entry) -> None:
-    """Let a node remember who leads there."""
-    at = PER_NODE * node
-    state.memory[at + ARM] = entry.arm
-    state.memory[at + UNTIL] = entry.until
-    state.memory[at + OFFSET] = entry.offset
-    state.memory[at + SLOPE] = entry.slope
+                above = (other + width * rise) - (offset + width * slope)
+                size = abs(offset) + abs(other) + width * (slope + rise)
+                same = (other == offset) & (rise == slope)
+                until = min(until, width + safe_growth(above, slope - rise, size, same))
+    at = PER_NODE * (problem.cost.shape[0] + arm)
+    state.memory[at + ARM] = float(arm)
+    state.memory[at + UNTIL] = until
+    state.memory[at + OFFSET] = min(offset, _NEVER)
+    state.memory[at + SLOPE] = slope
 
 
 @kernel
 def match(state: State, node: int, width: float) -> None:
-    """Play the match of a node."""
-    enter(state, node, contest(entry_of(state, 2 * node), entry_of(state, 2 * node + 1), width))
+    """Play the match of a node: the higher line of its children's wins or, if they are level, the smaller arm."""
+    memory = state.memory
+    left = 2 * PER_NODE * node
+    right = left + PER_NODE
+    offset, slope, other, rise = (
+        memory[left + OFFSET],
+        memory[left + SLOPE],
+        memory[right + OFFSET],
+        memory[right + SLOPE],
+    )
+    bound, beside = offset + width * slope, other + width * rise
+    right_wins = (beside > bound) | ((beside == bound) & (memory[right + ARM] < memory[left + ARM]))
+    winner = left + PER_NODE * int(right_wins)
+    size = abs(offset) + abs(other) + width * (slope + rise)
+    closing = (slope + rise) - 2.0 * memory[winner + SLOPE]
+    same = (offset == other) & (slope == rise)
+    until = width + safe_growth(abs(bound - beside), closing, size, same)
+    at = PER_NODE * node
+    memory[at + ARM] = memory[winner + ARM]
+    memory[at + UNTIL] = min(until, min(memory[left + UNTIL], memory[right + UNTIL]))
+    memory[at + OFFSET] = memory[winner + OFFSET]
+    memory[at + SLOPE] = memory[winner + SLOPE]
 
 
 @kernel
@@ -128,15 +108,21 @@ def build(problem: Arrays, state: State, width: float) -> None:
 
 
 @kernel
-def climb(problem: Arrays, state: State, arm: int, width: float) -> None:
-    """Seat an arm that was pulled, and replay its matches."""
-    seat(problem, state, arm, width)
-    node = problem.cost.shape[0] + arm
-    leading = entry_of(state, node)
-    while node > 1:
-        leading = contest(leading, entry_of(state, node ^ 1), width)
-        node //= 2
-        enter(state, node, leading)
+def climb(problem: Arrays, state: State, one: int, other: int, width: float) -> None:
+    """Seat two arms that were pulled, and replay their matches.
+
+    They climb side by side, since a processor can work on both at once. Where their ways have met, a match
+    is played twice, the second time at the latest with both children up to date.
+    """
+    seat(problem, state, one, width)
+    seat(problem, state, other, width)
+    node, beside = (problem.cost.shape[0] + one) // 2, (problem.cost.shape[0] + other) // 2
+    while node > 0 or beside > 0:
+        if node > 0:
+            match(state, node, width)
+        if beside > 0:
+            match(state, beside, width)
+        node, beside = node // 2, beside // 2
 
 
 @kernel
@@ -183,8 +169,7 @@ def top_two(problem: Arrays, log_factor: float, state: State, time: int, width: 
         build(problem, state, width)
         state.memory[STANDS] = 1.0
     else:
-        climb(problem, state, int(state.memory[FIRST]), width)
-        climb(problem, state, int(state.memory[SECOND]), width)
+        climb(problem, state, int(state.memory[FIRST]), int(state.memory[SECOND]), width)
         replay(problem, state, width)
     first = int(state.memory[PER_NODE + ARM])
     second, next_best = runner_up(problem, state, first, width)

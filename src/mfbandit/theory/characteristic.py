@@ -109,10 +109,13 @@ def characteristic_cost(
     return CharacteristicCost(upper, weights, abs(1.0 - lower / upper))
 
 
-def limit(instance: Instance, delta: float, *, fidelities: str | Sequence[int] | None = None) -> float:
+def limit(
+    instance: Instance, delta: float, *, fidelities: str | Sequence[int] | None = None, tolerance: float = 1e-6
+) -> float:
     """Least expected cost of any delta-correct algorithm, C* kl(delta, 1 - delta).
 
-    For delta of one half and above a guess does, and the limit is 0.
+    For delta of one half and above a guess does, and the limit is 0. `fidelities` and `tolerance` are those of
+    `characteristic_cost`.
 
     Examples
     --------
@@ -125,7 +128,7 @@ def limit(instance: Instance, delta: float, *, fidelities: str | Sequence[int] |
         return 0.0
     # kl(delta, 1 - delta), exact also where 1 - delta is 1 as a float.
     information = (1.0 - 2.0 * delta) * (math.log1p(-delta) - math.log(delta))
-    return characteristic_cost(instance, fidelities=fidelities).cost * information
+    return characteristic_cost(instance, fidelities=fidelities, tolerance=tolerance).cost * information
 
 
 def _columns(instance: Instance, fidelities: str | Sequence[int] | None) -> list[int]:

@@ -14,6 +14,8 @@ __all__ = ["Cuts", "solve"]
 
 #: Largest entry of a row; the solver refuses very large ones.
 _LARGEST = 1e6
+#: From so many rows on, a program is very large.
+_VERY_LARGE = 60_000
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ def solve(pairs: Pairs, cuts: Cuts, guess: Spending) -> tuple[Spending, FloatArr
         np.repeat(scale / unit, fidelities),
         A_ub=matrix,
         b_ub=-1.0 / size,
-        method="highs",
+        # The simplex method is faster on small programs, an interior point on very large ones.
+        method="highs" if count < _VERY_LARGE else "highs-ipm",
         options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
     if answer.x is None:
