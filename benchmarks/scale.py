@@ -196,9 +196,11 @@ def identify_alone(arms: int) -> None:
     started = time.perf_counter()
     runs = mf.simulate(instance, "mf-toptwo", trials=1, seed=1, threads=1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    seconds = time.perf_counter() - started
+    answer = "right" if runs.best[0] == instance.best else "wrong"
     print(
-        f"\n{arms:,} arms: {'right' if runs.best[0] == instance.best else 'wrong'}, certified: {bool(runs.stopped[0])}, "
-        f"{runs.pulls.sum():,} pulls in {time.perf_counter() - started:.0f} s, peak memory {peak:.2f} GiB",
+        f"\n{arms:,} arms: {answer}, {'certified' if runs.stopped[0] else 'not certified'}, "
+        f"{runs.pulls.sum():,} pulls in {seconds:.0f} s, peak memory {peak:.2f} GiB",
         flush=True,
     )
 

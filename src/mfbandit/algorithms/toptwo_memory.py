@@ -59,7 +59,7 @@ CLOCK = OWN + 2
 #: What a row of the last round remembers.
 ROW_ARM, ROW_INDEX, ROW_ACTIVE, ROW_BEFORE, PER_ROW = 0, 1, 2, 3, 6
 #: One rival in so many that are left is pulled in a round, at least one.
-_RIVALS_PER_ROW = 64
+_RIVALS_PER_ROW = 32
 #: Numbers per fidelity in one half of a record.
 _KEPT = 6
 
