@@ -20,6 +20,11 @@ A pull at the fidelity that would also be chosen without counting chances is *ac
 `mfbandit.algorithms.toptwo_memory`). A round costs 1% of what was spent so far, at most, and pulls at
 most a quarter of what the stream has, so that the work per pull falls as a run grows.
 
+**Among many arms** (from 65 on) the closest one in 32 of the rivals are pulled in the same round, so that
+comparing all of them is paid for. The largest of many estimates is large by luck: the leader is then the
+arm whose estimate is largest after some of its standard errors are taken off, rivals that look better than
+it come first, and chances of the leader count for less, since each rival would count them.
+
 **It stops.** Every stream of a pair that stays unresolved is pulled again and again by rule 5, at the
 truest fidelity too, so the fallback level of the certificate grows without bound for every pair with
 different truths. Should the best arm have been beaten by mistake and the others tie, it returns when
