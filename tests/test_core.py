@@ -1,12 +1,15 @@
 """The problem as kernels see it, and how rewards and money enter a state."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mfbandit as mf
-from mfbandit.core import Goal, afford, arrays, new_state, observe
+from mfbandit.core import Goal, afford, arrays, new_state, observe, pulled
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import compiled
 
@@ -43,7 +46,35 @@ def test_biases_are_in_unit_scale():
 def test_gaussian_spread_is_twice_the_variance():
     seen = arrays(problem(reward=mf.Gaussian(0.3)))
     assert seen.spread == pytest.approx(0.18)
-    assert seen.bias[0, 1] == 0.2
+    assert seen.bias[0, 1] == pytest.approx(0.2, abs=1e-12)
+
+
+@pytest.mark.parametrize("reward", [mf.Bernoulli(), mf.Gaussian(0.3), mf.Gaussian(1e-7), mf.Gaussian(5e6)])
+def test_means_and_biases_lie_on_one_grid_so_that_their_sums_are_exact(reward):
+    scale = reward.sigma if isinstance(reward, mf.Gaussian) else 1.0
+    biases = [0.3 * scale, 0.1 * scale, 0.0]
+    seen = arrays(mf.Problem(1, [(str(m), 1.0 + m, bias) for m, bias in enumerate(biases)], reward=reward))
+    assert (seen.bias >= biases).all()
+    np.testing.assert_allclose(seen.bias[0], biases, atol=2e-12 * scale)
+    state, grid = new_state(seen), Fraction(math.ulp(seen.rounder))
+    for n in (1, 3, 10, 999):
+        for _ in range(n):
+            observe(state, 0, 0, 0.7 * scale)
+        mean = state.means[0, 0]
+        assert mean == pytest.approx(0.7 * scale, rel=1e-11)
+        for bias in seen.bias[0]:
+            assert (Fraction(mean) % grid, Fraction(bias) % grid) == (0, 0)
+            assert Fraction(mean + bias) == Fraction(mean) + Fraction(bias)
+            assert Fraction(mean - bias) == Fraction(mean) - Fraction(bias)
+
+
+def test_a_stream_has_an_infinite_root_before_its_first_pull():
+    state = new_state(arrays(problem()))
+    assert np.isinf(state.roots).all()
+    assert not pulled(state, 1, 2)
+    observe(state, 1, 2, 0.5)
+    assert pulled(state, 1, 2)
+    assert state.roots[1, 2] == 1.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan")])

@@ -35,6 +35,7 @@ __all__ = [
     "mean_of",
     "new_state",
     "observe",
+    "pulled",
     "root_of",
     "settle",
     "tally",
@@ -45,6 +46,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 BERNOULLI, BOUNDED, GAUSSIAN = 0, 1, 2
+#: Adding and subtracting it rounds a number below 2^11 in size to a multiple of its last place, 2^-40.
+_ROUNDER = 1.5 * 2.0**12
 #: Places in `State.clock`; the places after them belong to the algorithm.
 PULLS, ROUNDS, OWN = 0, 1, 2
 
@@ -70,6 +73,8 @@ class Arrays(NamedTuple):
     """Standard deviation of a Gaussian reward; 1/2, its bound, for rewards in [0, 1]."""
     spread: float
     """Twice the variance proxy in the paper's radius: 1 for [0, 1], 2 sigma^2 for Gaussian."""
+    rounder: float
+    """Adding and subtracting it rounds a mean to a grid, on which biases lie too: see `settle`."""
 
 
 class State(NamedTuple):
@@ -92,9 +97,11 @@ class State(NamedTuple):
     memory: Floats
     """Numbers that belong to the algorithm."""
     means: Floats
-    """S / N, (K, M), brought up to date by `settle` when the rewards of a row are in."""
+    """S / N, (K, M), on a grid, brought up to date by `settle` when the rewards of a row are in."""
     roots: Floats
-    """1 / sqrt(N), (K, M), likewise: most confidence radii are a multiple of it."""
+    """1 / sqrt(N), (K, M), likewise: most confidence radii are a multiple of it; +inf before the first pull."""
+    rounder: Floats
+    """`Arrays.rounder`, (1,)."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +162,12 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
     else:
         kind = BERNOULLI if isinstance(reward, Bernoulli) else BOUNDED
         sigma, spread = 0.5, 1.0
+    rounder = math.ldexp(_ROUNDER, max(-900, min(900, math.frexp(sigma)[1])))
+    grid = math.ulp(rounder)
     return Arrays(
         cost=cost,
-        bias=np.ascontiguousarray(problem.biases[:, used]) / reward.span,
+        # Upwards, so that the bounds hold.
+        bias=np.ceil(np.ascontiguousarray(problem.biases[:, used]) / reward.span / grid) * grid,
         rate=1.0 / np.sqrt(cost),
         order=np.argsort(cost.mean(axis=0), kind="stable").astype(np.int64),
         columns=np.array(used, dtype=np.int64),
@@ -165,6 +175,7 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
         kind=kind,
         sigma=float(sigma),
         spread=float(spread),
+        rounder=float(rounder),
     )
 
 
@@ -181,7 +192,8 @@ def new_state(problem: Arrays, memory: int = 0, clock: int = OWN) -> State:
         spent=np.zeros(1),
         memory=np.zeros(memory),
         means=np.zeros(shape),
-        roots=np.zeros(shape),
+        roots=np.full(shape, math.inf),
+        rounder=np.full(1, problem.rounder),
     )
 
 
@@ -206,10 +218,22 @@ def tally(state: State, arm: int, fidelity: int, reward: float) -> None:
 
 @kernel
 def settle(state: State, arm: int, fidelity: int) -> None:
-    """Bring the derived statistics of a stream up to date, after rewards were entered."""
+    """Bring the derived statistics of a stream up to date, after rewards were entered.
+
+    Means are rounded to a grid (2^-40 for rewards in [0, 1]), on which biases lie too, so that their sums
+    and differences are exact. Biases and means are often round decimals: 0.1 + 0.2 and 0.3 are then either
+    equal or clearly apart, wherever they are computed and in whichever order.
+    """
     root = math.sqrt(1.0 / state.pulls[arm, fidelity])
-    state.means[arm, fidelity] = state.sums[arm, fidelity] * (root * root)
+    rounder = state.rounder[0]
+    state.means[arm, fidelity] = (state.sums[arm, fidelity] * (root * root) + rounder) - rounder
     state.roots[arm, fidelity] = root
+
+
+@kernel
+def pulled(state: State, arm: int, fidelity: int) -> bool:
+    """Whether a stream was pulled; one that was not has infinite bounds."""
+    return bool(state.pulls[arm, fidelity] > 0)
 
 
 @kernel

@@ -1,88 +1,38 @@
 """Simulations on a GPU: the same text as on the CPU, compiled by numba-cuda, one thread per trial.
 
-Each thread keeps the state of its trial in local memory, whose layout the compiler interleaves so that
-neighbouring threads touch neighbouring words, and in types as small as the numbers need: counts in 32
-bits, and sums of 0/1 rewards, which are whole numbers, too. All arithmetic is in double precision, as on
-the CPU, and multiplications are not fused with additions; only logarithms may differ in the last bit, so
-a trial that is decided otherwise than on the CPU is a rarity.
+All arithmetic is in double precision, as on the CPU. A GPU fuses multiplications with additions, and its
+logarithms may differ in the last bit; but means and biases lie on a grid on which sums are exact (see
+`mfbandit.core.settle`), so that bounds which are level on a CPU are level here, and a trial that is decided
+otherwise is a rarity.
+
+`mfbandit.gpu_entry` has the kernels; this file launches them.
 """
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from mfbandit.core import Algorithm, State, mean_of, settle, tally, tally_sums
+from mfbandit.core import Algorithm
 from mfbandit.errors import MfbanditError
-from mfbandit.instances import BernoulliLaw, Instance
-from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device, unfused
-from mfbandit.play import Limits, Sizes, play, reset
-from mfbandit.rewards import draw_of, trial_key
+from mfbandit.gpu_entry import BLOCK, Shape, entry_of, naming, shape_of
+from mfbandit.instances import Instance
+from mfbandit.kernel import cuda_module
+from mfbandit.play import Limits, Sizes
 
-__all__ = ["DeviceError", "Shape", "device_entry", "entries", "launch", "require_gpu"]
+__all__ = ["DeviceError", "launch", "require_gpu"]
 
-#: Threads per block. Trials diverge, so small blocks that end on their own pay.
-_BLOCK = 64
-#: Registers per thread, so that enough threads are resident to hide memory latency.
-_REGISTERS = 96
-#: Local memory that a thread may take before its state moves to global memory.
-_LOCAL_BYTES = 24 * 1024
-#: Trials per launch, so that progress moves and results fit on any card.
-_LAUNCH = 1 << 17
+#: Trials of the first launch. While a launch takes less than so many seconds, the next is twice as large.
+_LAUNCH, _SECONDS = 1 << 17, 10.0
+#: Counts have 32 bits there, so a run ends after so many pulls.
+_PULLS = 2**30
 
 
 class DeviceError(MfbanditError):
     """A GPU is missing or cannot run this."""
-
-
-class Shape(NamedTuple):
-    """What the machine code depends on beside the algorithm: sizes and types of one thread's state."""
-
-    arms: int
-    fidelities: int
-    rows: int
-    memory: int
-    clock: int
-    whole_rewards: bool
-    sums_only: bool
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of one thread's state."""
-        cells = self.arms * self.fidelities
-        sums = 4 if self.whole_rewards else 8
-        moments = 0 if self.sums_only else 16 * cells
-        return cells * (12 + sums) + moments + 4 * self.arms + 8 * (self.clock + self.memory + 1) + 12 * self.rows
-
-
-@kernel
-def settle_roots(state: State, arm: int, fidelity: int) -> None:
-    """Derive the root alone: a square root takes a hundred instructions, a mean from it takes two."""
-    state.roots[arm, fidelity] = math.sqrt(1.0 / state.pulls[arm, fidelity])
-
-
-@kernel
-def mean_from_roots(state: State, arm: int, fidelity: int) -> float:
-    """The mean reward of a stream that was pulled, bit by bit as `settle` has it."""
-    root = state.roots[arm, fidelity]
-    rounder = state.rounder[0]
-    return float((state.sums[arm, fidelity] * (root * root) + rounder) - rounder)
-
-
-def shape_of(instance: Instance, algorithm: Algorithm, fidelities: int) -> Shape:
-    """The shape of a simulation."""
-    return Shape(
-        arms=instance.problem.n_arms,
-        fidelities=fidelities,
-        rows=algorithm.rows,
-        memory=max(1, algorithm.memory),
-        clock=algorithm.notes,
-        whole_rewards=isinstance(instance.law, BernoulliLaw),
-        sums_only=algorithm.sums_only,
-    )
 
 
 def require_gpu() -> Any:
@@ -95,108 +45,6 @@ def require_gpu() -> Any:
     if not found:
         raise DeviceError("device 'cuda' needs an NVIDIA GPU with its driver; none was found here")
     return cuda
-
-
-def device_entry(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
-    """Build the GPU kernel that plays one trial per thread."""
-    parts: dict[str, Callable[..., Any]] = {
-        "plan": algorithm.plan,
-        "recommend": algorithm.recommend,
-        "draw": draw_of(instance),
-        "tally": tally_sums if algorithm.sums_only else tally,
-    }
-    lean = {settle: settle_roots, mean_of: mean_from_roots}
-    filled = bind(play, lean, **parts)
-    key = (digest(filled), shape)
-    if key not in _entries:
-        _entries[key] = _build(filled, bind(algorithm.recommend, lean, **parts), shape)
-    return _entries[key]
-
-
-_entries: dict[tuple[str, Shape], Any] = {}
-
-
-def entries() -> list[Any]:
-    """The GPU kernels built so far, for a look at what the compiler says of them."""
-    return list(_entries.values())
-
-
-def _build(play_part: Callable[..., Any], recommend_part: Callable[..., Any], shape: Shape) -> Any:
-    """Write the GPU kernel around the parts; sizes and types are constants in its machine code."""
-    cuda = cuda_module()
-    from numba import float64, int32
-
-    run, answer = on_device(play_part), on_device(recommend_part)
-    clear, key_of = on_device(reset), on_device(trial_key)
-    cells = (shape.arms, shape.fidelities)
-    moments = not shape.sums_only
-    arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
-    sum_type = int32 if shape.whole_rewards else float64
-
-    def entry(  # type: ignore[no-untyped-def]
-        problem,
-        params,
-        law,
-        limits,
-        streams,
-        seed,
-        first,
-        cost,
-        best,
-        stopped,
-        pulls,
-        marks,
-        mark_pulls,
-        mark_best,
-        trace,
-    ):
-        i = cuda.grid(1)
-        if i < cost.shape[0]:
-            unused = cuda.local.array((1, 1), float64)
-            squares, deviations = unused, unused
-            if moments:
-                squares = cuda.local.array(cells, float64)
-                deviations = cuda.local.array(cells, float64)
-            rounder = cuda.local.array(1, float64)
-            rounder[0] = problem.rounder
-            state = State(
-                cuda.local.array(cells, int32),
-                cuda.local.array(cells, sum_type),
-                squares,
-                deviations,
-                cuda.local.array(arms, int32),
-                cuda.local.array(clock, int32),
-                cuda.local.array(1, float64),
-                cuda.local.array(memory, float64),
-                unused,
-                cuda.local.array(cells, float64),
-                rounder,
-            )
-            out = cuda.local.array(rows, int32)
-            clear(state)
-            ended = run(
-                problem,
-                params,
-                law,
-                limits,
-                state,
-                out,
-                key_of(seed, first + i),
-                streams,
-                marks,
-                mark_pulls[i],
-                mark_best[i],
-                trace[i],
-            )
-            cost[i] = state.spent[0]
-            best[i] = answer(problem, params, state)
-            stopped[i] = 1 if ended else 0
-            for k in range(problem.cost.shape[0]):
-                for m in range(problem.cost.shape[1]):
-                    pulls[i, k, problem.columns[m]] = state.pulls[k, m]
-
-    # Without link-time optimisation, whose code generator fuses whatever it is told.
-    return cuda.jit(entry, max_registers=_REGISTERS, lto=False)
 
 
 def launch(
@@ -214,35 +62,52 @@ def launch(
 ) -> None:
     """Play the trials `start`, `start` + 1, ... on the GPU, a launch at a time, into arrays of the host."""
     cuda = require_gpu()
-    shape = shape_of(instance, algorithm, problem.cost.shape[1])
-    if shape.bytes > _LOCAL_BYTES:
-        raise DeviceError(
-            f"{shape.arms} arms need {shape.bytes:,} bytes per trial on a GPU, more than {_LOCAL_BYTES:,}; "
-            "use device='cpu'"
-        )
-    entry = device_entry(instance, algorithm, shape)
-    limits = limits._replace(pulls=min(limits.pulls, 2**30))
-    there = tuple(_to_device(cuda, part) for part in (problem, algorithm.params, law, limits))
+    shape = shape_of(instance, algorithm, problem.cost.shape[1], marked=len(marks) > 0)
+    entry, name = entry_of(instance, algorithm, shape), naming()
+    limits = limits._replace(pulls=min(limits.pulls, _PULLS))
+    given = (*(_to_device(cuda, part) for part in (problem, algorithm.params, law, limits)), sizes.streams)
     marks_there = cuda.to_device(marks)
     trials = len(results[0])
-    per_trial = sum(array[:1].nbytes for array in results)
-    room = cuda.current_context().get_memory_info().free // 2
-    step = max(1, min(_LAUNCH, int(room // max(per_trial, 1))))
-    for first in range(0, trials, step):
+    room = cuda.current_context().get_memory_info().free // 3
+    most = max(1, int(room // sum(array[:1].nbytes for array in results)))
+    first, step = 0, min(_LAUNCH, most)
+    while first < trials:
+        began = time.perf_counter()
         part = slice(first, min(first + step, trials))
-        arrays = [cuda.to_device(np.ascontiguousarray(array[part])) for array in results]
-        cost, best, stopped, pulls, mark_pulls, mark_best, trace = arrays
         count = part.stop - part.start
-        blocks = (count + _BLOCK - 1) // _BLOCK
-        numbers = (sizes.streams, seed, start + first)
-        with unfused():
-            entry[blocks, _BLOCK](
-                *there, *numbers, cost, best, stopped, pulls, marks_there, mark_pulls, mark_best, trace
-            )
-        for array, device_array in zip(results, arrays, strict=True):
+        keys = cuda.device_array(count, np.int64)
+        name[-(-count // 256), 256](seed, start + first, keys)
+        there = tuple(cuda.to_device(np.ascontiguousarray(array[part])) for array in results)
+        _play(cuda, entry, shape, (*given, keys, there, marks_there), count, room)
+        for array, device_array in zip(results, there, strict=True):
             if array[part].size:
                 array[part] = device_array.copy_to_host()
         advance(count, int(results[3][part].sum()))
+        first = part.stop
+        if time.perf_counter() - began < _SECONDS:
+            step = min(2 * step, most)
+
+
+def _play(cuda: Any, entry: Any, shape: Shape, given: tuple[Any, ...], count: int, room: int) -> None:
+    """Play some trials on as many threads as the card runs at a time and its memory has room for."""
+    counter = cuda.to_device(np.zeros(1, np.int64))
+    types = tuple(entry.typeof_pyval(argument) for argument in (*given, counter, *_pool(cuda, shape, 1)))
+    blocks = min(entry.compile(types).max_cooperative_grid_blocks(BLOCK), -(-count // BLOCK))
+    if shape.place == "global":
+        blocks = min(blocks, room // (shape.bytes * BLOCK))
+        if blocks == 0:
+            raise DeviceError(
+                f"{shape.arms} arms need {shape.bytes * BLOCK:,} bytes for {BLOCK} trials at a time, "
+                f"and of this GPU's free memory only {room:,} are for that; use device='cpu'"
+            )
+    counter.copy_to_device(np.full(1, blocks * BLOCK, np.int64))
+    entry[blocks, BLOCK](*given, counter, *_pool(cuda, shape, blocks * BLOCK))
+
+
+def _pool(cuda: Any, shape: Shape, threads: int) -> tuple[Any, Any]:
+    """Global memory for the states of so many threads, where they are kept there."""
+    counts, numbers = (shape.counts, shape.numbers) if shape.place == "global" else (1, 1)
+    return cuda.device_array(counts * threads, np.int32), cuda.device_array(numbers * threads, np.float64)
 
 
 def _to_device(cuda: Any, values: Any) -> Any:

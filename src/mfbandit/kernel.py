@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 
 from mfbandit.errors import MissingExtra
 
-__all__ = ["bind", "compiled", "cuda_module", "digest", "kernel", "on_device", "slot", "unfused", "wrap64"]
+__all__ = ["bind", "compiled", "cuda_module", "digest", "kernel", "on_device", "product", "slot", "wrap64"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,6 +81,12 @@ def slot(function: F) -> F:
 def wrap64(x: int) -> int:
     """Keep the low 64 bits of an integer (compiled code wraps by itself)."""
     return x & _MASK64
+
+
+@kernel
+def product(x: float, y: float) -> float:
+    """A product that is rounded before anything is added to it, on a GPU too, which fuses others."""
+    return x * y
 
 
 def _is_kernel(function: object) -> bool:
@@ -243,6 +249,11 @@ def _identity(x: int) -> int:
     return x
 
 
+def _rounded_product(x: float, y: float) -> float:
+    """What `product` is on a GPU."""
+    return float(dmul_rn(float(x), float(y)))  # type: ignore[name-defined]  # noqa: F821  (filled in)
+
+
 @functools.cache
 def _compiled_wrap64() -> Any:
     return _numba().njit(inline="always")(_identity)
@@ -300,24 +311,6 @@ def cuda_module() -> Any:
     return cuda
 
 
-@contextlib.contextmanager
-def unfused() -> Iterator[None]:
-    """While GPU code is compiled, keep multiplications and additions apart, as a CPU does.
-
-    NVIDIA's compiler fuses them unless told not to, and numba-cuda has no option that tells it. Biases
-    and means are often round decimals, so two bounds can be equal but for the last bit; fused, every
-    fiftieth trial of figure-1a breaks such a tie otherwise than the CPU.
-    """
-    from numba.cuda.cudadrv import nvvm
-
-    original = nvvm.compile_ir
-    nvvm.compile_ir = functools.partial(original, fma=False)
-    try:
-        yield
-    finally:
-        nvvm.compile_ir = original
-
-
 _device: dict[tuple[str, str], Any] = {}
 
 
@@ -331,6 +324,8 @@ def on_device(function: Callable[..., Any]) -> Any:
         if key not in _device:
             if part.__code__ is wrap64.__code__:
                 clone = _clone(_identity, {}, "wrap64")
+            elif part.__code__ is product.__code__:
+                clone = _clone(_rounded_product, {"dmul_rn": cuda.libdevice.dmul_rn}, "product")
             else:
                 clone = _clone(part, {used: build(inner) for used, inner in _parts(part).items()}, name)
             _device[key] = cuda.jit(device=True, forceinline=True)(clone)

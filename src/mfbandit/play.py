@@ -7,12 +7,13 @@ ends without an answer; a run that spends a budget plans again, since its plan k
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford, settle
-from mfbandit.kernel import kernel, slot
+from mfbandit.kernel import kernel, product, slot
 from mfbandit.rewards import Law, trial_key
 
 __all__ = ["Limits", "Sizes", "play", "play_many"]
@@ -69,7 +70,7 @@ def pull(problem: Arrays, law: Law, state: State, key: int, streams: int, arm: i
         tally(state, arm, fidelity, draw(law, key, stream, arm, column, n))
     settle(state, arm, fidelity)
     state.clock[PULLS] += count
-    state.spent[0] += count * problem.cost[arm, fidelity]
+    state.spent[0] += product(count, problem.cost[arm, fidelity])
 
 
 @kernel
@@ -150,6 +151,7 @@ def reset(state: State) -> None:
         for m in range(fidelities):
             state.pulls[k, m] = 0
             state.sums[k, m] = 0.0
+            state.roots[k, m] = math.inf
     for k in range(state.squares.shape[0]):
         for m in range(state.squares.shape[1]):
             state.squares[k, m] = 0.0
@@ -192,6 +194,7 @@ def play_many(
         np.zeros(sizes.memory, np.float64),
         np.zeros((arms, fidelities), np.float64),
         np.zeros((arms, fidelities), np.float64),
+        np.full(1, problem.rounder),
     )
     out = np.zeros((sizes.rows, 3), np.int64)
     for i in range(cost.shape[0]):

@@ -1,7 +1,8 @@
 """The paper's confidence radius, sqrt(log(L t^4 / delta) / n) (Section 3.2).
 
 It holds for rewards in [0, 1] (variance proxy at most 1/2). For Gaussian rewards the logarithm is
-multiplied by 2 sigma^2; rewards of another range are scaled to [0, 1] before they get here.
+multiplied by 2 sigma^2; rewards of another range are scaled to [0, 1] before they get here. A stream that
+was never pulled has the radius +inf.
 
 The radius is wider than Hoeffding's by sqrt(2) and pays 4 log t for its union over time. It is kept as
 printed, because the paper's figures come from it; better ones are its neighbours in this package.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel, slot
 
@@ -33,7 +35,9 @@ def high(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -
 
 @kernel
 def low(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
-    """Lower confidence bound of one stream that was pulled."""
+    """Lower confidence bound of one stream; -inf before its first pull."""
+    if state.pulls[arm, fidelity] == 0:
+        return -math.inf
     return below(
         problem,
         width,
@@ -48,6 +52,9 @@ def low(problem: Arrays, state: State, arm: int, fidelity: int, width: float) ->
 def line(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> tuple[float, float]:
     """Upper confidence bound of one stream, as a line in the width.
 
-    It is flat: these processes hold at all times at once, so that their width does not change.
+    It is flat: these processes hold at all times at once, so that their width does not change. Before the
+    stream's first pull it is +inf.
     """
+    if state.pulls[arm, fidelity] == 0:
+        return math.inf, 0.0
     return high(problem, state, arm, fidelity, width), 0.0

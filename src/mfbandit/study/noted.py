@@ -151,6 +151,6 @@ def dump_state(state: State) -> str:
 
 def load_state(state: State, plain: dict[str, Any]) -> None:
     """Enter a whole state."""
-    for part in State._fields:
+    for part, numbers in plain.items():
         array = getattr(state, part)
-        array.ravel()[:] = [float(number) for number in plain[part]]
+        array.ravel()[:] = [float(number) for number in numbers]

@@ -1,0 +1,350 @@
+"""The GPU kernel of a simulation: one thread plays one trial after the other.
+
+What limits it is where the states lie, so that depends on their size. Counts, sums and roots of a few
+cells lie in shared memory; the state of up to a few hundred cells in local memory, which a card caches; and
+that of many arms in global memory, for as many threads as fit. Numbers take types as small as they need:
+counts 32 bits, and sums of 0/1 rewards, which are whole numbers, too.
+
+Threads are as many as the card runs at a time, and each takes the next trial when it has ended one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mfbandit.core import Algorithm, Arrays, State, mean_of, pulled, settle, tally, tally_sums
+from mfbandit.gpu_stripes import stripes
+from mfbandit.instances import BernoulliLaw, Instance
+from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device
+from mfbandit.play import mark, play, reset
+from mfbandit.rewards import Law, draw_of, trial_key
+
+__all__ = ["BLOCK", "Shape", "entries", "entry_of", "lean_parts", "naming", "shape_of"]
+
+#: Threads per block: few, since shared memory is given out by blocks.
+BLOCK = 64
+#: Registers per thread: 512 threads of a multiprocessor can have so many.
+_REGISTERS = 128
+#: Shared memory that a block may take, so that at least five blocks are at work on a large card.
+_SHARED_BYTES = 42 * 1024
+#: Local memory that a thread may take.
+_LOCAL_BYTES = 24 * 1024
+
+
+class Shape(NamedTuple):
+    """What the machine code depends on beside the text: sizes and types of one thread's state."""
+
+    arms: int
+    fidelities: int
+    streams: int
+    """Fidelities of the user's problem."""
+    rows: int
+    memory: int
+    clock: int
+    whole_rewards: bool
+    sums_only: bool
+    marked: bool
+    """Whether runs are noted at marks."""
+
+    @property
+    def cells(self) -> int:
+        """Reward streams that the policy uses."""
+        return self.arms * self.fidelities
+
+    @property
+    def counts(self) -> int:
+        """Whole numbers in the state of a thread, where all of them lie in global memory."""
+        return self.cells + self.arms + 3 * self.rows
+
+    @property
+    def numbers(self) -> int:
+        """Other numbers in the state of a thread, likewise."""
+        # Where there are no moments, one number stands in for them.
+        return self.cells * (2 if self.sums_only else 4) + self.memory + (1 if self.sums_only else 0)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the state of a thread."""
+        return 4 * self.counts + 8 * self.numbers
+
+    @property
+    def problem_bytes(self) -> int:
+        """Bytes of what a block copies of the problem to shared memory."""
+        return 8 * (3 * self.cells + self.arms * self.streams + self.fidelities)
+
+    @property
+    def place(self) -> str:
+        """Where the states lie."""
+        hot = BLOCK * self.cells * (16 if self.whole_rewards else 20)
+        if self.problem_bytes + hot <= _SHARED_BYTES and self.bytes <= _LOCAL_BYTES:
+            return "shared"
+        return "local" if self.problem_bytes <= _SHARED_BYTES and self.bytes <= _LOCAL_BYTES else "global"
+
+
+def shape_of(instance: Instance, algorithm: Algorithm, fidelities: int, marked: bool = False) -> Shape:
+    """The shape of a simulation."""
+    return Shape(
+        arms=instance.problem.n_arms,
+        fidelities=fidelities,
+        streams=instance.problem.n_fidelities,
+        rows=algorithm.rows,
+        memory=max(1, algorithm.memory),
+        clock=algorithm.notes,
+        whole_rewards=isinstance(instance.law, BernoulliLaw),
+        sums_only=algorithm.sums_only,
+        marked=marked,
+    )
+
+
+# What is done otherwise on a GPU, with the same outcome to the last bit.
+
+
+@kernel
+def settle_root(state: State, arm: int, fidelity: int) -> None:
+    """Derive the root alone: a square root takes fifty instructions, a mean from it takes four."""
+    state.roots[arm, fidelity] = math.sqrt(1.0 / state.pulls[arm, fidelity])
+
+
+@kernel
+def mean_from_root(state: State, arm: int, fidelity: int) -> float:
+    """The mean reward of a stream that was pulled, as `settle` has it; nan before its first pull."""
+    root = state.roots[arm, fidelity]
+    rounder = state.rounder[0]
+    return float((state.sums[arm, fidelity] * (root * root) + rounder) - rounder)
+
+
+@kernel
+def pulled_or_infinite(state: State, arm: int, fidelity: int) -> bool:
+    """True: the bounds of a stream that was not pulled are infinite or nan and change nothing."""
+    return True
+
+
+@kernel
+def unmarked(problem: Arrays, params: Any, state: State, place: int, pulls: Any, best: Any) -> None:
+    """Note nothing, where there are no marks."""
+
+
+def lean_parts(marked: bool) -> dict[Callable[..., Any], Callable[..., Any]]:
+    """The kernels that are swapped on a GPU, and for what."""
+    swaps: dict[Callable[..., Any], Callable[..., Any]] = {
+        settle: settle_root,
+        mean_of: mean_from_root,
+        pulled: pulled_or_infinite,
+    }
+    return swaps if marked else {**swaps, mark: unmarked}
+
+
+_entries: dict[tuple[str, Shape], Any] = {}
+
+
+def entries() -> list[Any]:
+    """The GPU kernels built so far, for a look at what the compiler says of them."""
+    return list(_entries.values())
+
+
+def entry_of(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
+    """The GPU kernel that plays trials."""
+    parts: dict[str, Callable[..., Any]] = {
+        "plan": algorithm.plan,
+        "recommend": algorithm.recommend,
+        "draw": draw_of(instance),
+        "tally": tally_sums if algorithm.sums_only else tally,
+    }
+    lean = lean_parts(shape.marked)
+    filled = bind(play, lean, **parts)
+    key = (digest(filled), shape)
+    if key not in _entries:
+        makers = {"shared": _with_shared_states, "local": _with_local_states, "global": _with_global_states}
+        played = _trials(on_device(filled), on_device(bind(algorithm.recommend, lean, **parts)))
+        # All is inlined: optimisation at link time would find nothing left to do.
+        options = {"max_registers": _REGISTERS, "lto": False}
+        _entries[key] = cuda_module().jit(makers[shape.place](shape, played), **options)
+    return _entries[key]
+
+
+def naming() -> Any:
+    """The GPU kernel that names trials.
+
+    Were it part of the other, the compiler would save registers by naming a trial anew at every pull.
+    """
+    cuda, key_of = cuda_module(), on_device(trial_key)
+
+    def name(seed, first, keys):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < keys.shape[0]:
+            keys[i] = key_of(seed, first + i)
+
+    return cuda.jit(name)
+
+
+def _trials(run: Any, answer: Any) -> Any:
+    """The part that plays a thread's trials, whatever memory its state is in."""
+    cuda, clear = cuda_module(), on_device(reset)
+
+    def trials(problem, params, law, limits, state, out, streams, keys, results, marks, counter):  # type: ignore[no-untyped-def]
+        cost, best, stopped, pulls, mark_pulls, mark_best, trace = results
+        i = cuda.grid(1)
+        while i < keys.shape[0]:
+            clear(state)
+            noted = (marks, mark_pulls[i], mark_best[i], trace[i])
+            ended = run(problem, params, law, limits, state, out, keys[i], streams, *noted)
+            cost[i] = state.spent[0]
+            best[i] = answer(problem, params, state)
+            stopped[i] = 1 if ended else 0
+            for k in range(problem.cost.shape[0]):
+                for m in range(problem.cost.shape[1]):
+                    pulls[i, k, problem.columns[m]] = state.pulls[k, m]
+            i = cuda.atomic.add(counter, 0, 1)
+
+    return cuda.jit(device=True, forceinline=True)(trials)
+
+
+def _nearby(shape: Shape) -> Any:
+    """The part that copies a problem to shared memory; there its sizes are constants of the machine code."""
+    cuda = cuda_module()
+    from numba import float64, int32
+
+    arms, fidelities, streams = shape.arms, shape.fidelities, shape.streams
+    cells, law_cells = (arms, fidelities), (arms, streams)
+
+    def nearby(problem, law):  # type: ignore[no-untyped-def]
+        cost = cuda.shared.array(cells, float64)
+        bias = cuda.shared.array(cells, float64)
+        rate = cuda.shared.array(cells, float64)
+        order = cuda.shared.array(fidelities, int32)
+        columns = cuda.shared.array(fidelities, int32)
+        means = cuda.shared.array(law_cells, float64)
+        for k in range(cuda.threadIdx.x, arms, cuda.blockDim.x):
+            for m in range(fidelities):
+                cost[k, m] = problem.cost[k, m]
+                bias[k, m] = problem.bias[k, m]
+                rate[k, m] = problem.rate[k, m]
+            for m in range(streams):
+                means[k, m] = law.means[k, m]
+        for m in range(cuda.threadIdx.x, fidelities, cuda.blockDim.x):
+            order[m] = problem.order[m]
+            columns[m] = problem.columns[m]
+        cuda.syncthreads()
+        copied = Arrays(
+            cost,
+            bias,
+            rate,
+            order,
+            columns,
+            problem.truest,
+            problem.kind,
+            problem.sigma,
+            problem.spread,
+            problem.rounder,
+        )
+        return copied, Law(means, law.scale, law.values, law.starts, law.counts)
+
+    return cuda.jit(device=True, forceinline=True)(nearby)
+
+
+def _with_shared_states(shape: Shape, played: Any) -> Any:
+    """The kernel for states of which the numbers that every round looks at fit into shared memory."""
+    cuda, nearby = cuda_module(), _nearby(shape)
+    from numba import float64, int32, uint32, uint64
+
+    cells, words = (shape.arms, shape.fidelities), shape.cells * BLOCK
+    moments = (1, 1) if shape.sums_only else cells
+    arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
+    sum_type = int32 if shape.whole_rewards else float64
+    stripe, threads = stripes(cells), BLOCK
+
+    def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
+        near, near_law = nearby(problem, law)
+        thread = uint64(cuda.threadIdx.x)
+        rounder = cuda.local.array(1, float64)
+        rounder[0] = problem.rounder
+        state = State(
+            stripe(cuda.shared.array(words, int32), thread, uint64(threads)),
+            stripe(cuda.shared.array(words, sum_type), thread, uint64(threads)),
+            cuda.local.array(moments, float64),
+            cuda.local.array(moments, float64),
+            cuda.local.array(arms, int32),
+            cuda.local.array(clock, int32),
+            cuda.local.array(1, float64),
+            cuda.local.array(memory, float64),
+            cuda.local.array((1, 1), float64),
+            stripe(cuda.shared.array(words, float64), thread, uint64(threads)),
+            rounder,
+        )
+        out = cuda.local.array(rows, uint32)
+        played(near, params, near_law, limits, state, out, streams, keys, results, marks, counter)
+
+    return entry
+
+
+def _with_local_states(shape: Shape, played: Any) -> Any:
+    """The kernel for states in local memory."""
+    cuda, nearby = cuda_module(), _nearby(shape)
+    from numba import float64, int32, uint32
+
+    cells = (shape.arms, shape.fidelities)
+    moments = (1, 1) if shape.sums_only else cells
+    arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
+    sum_type = int32 if shape.whole_rewards else float64
+
+    def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
+        near, near_law = nearby(problem, law)
+        rounder = cuda.local.array(1, float64)
+        rounder[0] = problem.rounder
+        state = State(
+            cuda.local.array(cells, int32),
+            cuda.local.array(cells, sum_type),
+            cuda.local.array(moments, float64),
+            cuda.local.array(moments, float64),
+            cuda.local.array(arms, int32),
+            cuda.local.array(clock, int32),
+            cuda.local.array(1, float64),
+            cuda.local.array(memory, float64),
+            cuda.local.array((1, 1), float64),
+            cuda.local.array(cells, float64),
+            rounder,
+        )
+        out = cuda.local.array(rows, uint32)
+        played(near, params, near_law, limits, state, out, streams, keys, results, marks, counter)
+
+    return entry
+
+
+def _with_global_states(shape: Shape, played: Any) -> Any:
+    """The kernel for states of any size, which lie in a pool of global memory."""
+    cuda = cuda_module()
+    from numba import float64, int32, uint64
+
+    table, n, arms = (shape.arms, shape.fidelities), shape.cells, shape.arms
+    clock = shape.clock
+    pulls, notes, rows = stripes(table), stripes((arms,), n), stripes((shape.rows, 3), n + arms)
+    sums, roots, memory = stripes(table), stripes(table, n), stripes((shape.memory,), 2 * n)
+    after = 2 * n + shape.memory
+    if shape.sums_only:
+        squares = deviations = stripes((1, 1), after)
+    else:
+        squares, deviations = stripes(table, after), stripes(table, after + n)
+
+    def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
+        thread, threads = uint64(cuda.grid(1)), uint64(cuda.gridsize(1))
+        rounder = cuda.local.array(1, float64)
+        rounder[0] = problem.rounder
+        state = State(
+            pulls(counts, thread, threads),
+            sums(numbers, thread, threads),
+            squares(numbers, thread, threads),
+            deviations(numbers, thread, threads),
+            notes(counts, thread, threads),
+            cuda.local.array(clock, int32),
+            cuda.local.array(1, float64),
+            memory(numbers, thread, threads),
+            cuda.local.array((1, 1), float64),
+            roots(numbers, thread, threads),
+            rounder,
+        )
+        out = rows(counts, thread, threads)
+        played(problem, params, law, limits, state, out, streams, keys, results, marks, counter)
+
+    return entry

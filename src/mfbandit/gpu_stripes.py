@@ -1,0 +1,109 @@
+"""Arrays of one GPU thread, interleaved with those of all others in shared or global memory.
+
+Element j of thread t lies at place j * threads + t. Whichever elements the threads of a warp look at, each
+thread then reads its own bank of shared memory, and where they look at the same element of global memory
+they read neighbouring words.
+
+`stripes` makes the function by which GPU code takes the array of a thread out of such memory. What that
+returns is read and written as ``array[i]`` or ``array[i, j]`` and has a ``shape``; indices are never negative.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import operator
+from typing import Any
+
+import numpy as np
+
+__all__ = ["stripes"]
+
+
+@functools.cache
+def _striped() -> Any:
+    """Teach numba-cuda the type; on first use, since numba-cuda is an extra."""
+    types: Any = importlib.import_module("numba.cuda.types")
+    extending: Any = importlib.import_module("numba.cuda.extending")
+
+    class Striped(types.Type):  # type: ignore[misc]
+        """An array of one thread: the words of all, and which of how many threads it is."""
+
+        def __init__(self, words: Any, shape: tuple[int, ...], offset: int) -> None:
+            self.words, self.shape, self.offset = words, shape, offset
+            super().__init__(name=f"Striped({words}, {shape}, {offset})")
+
+    class StripedModel(extending.models.StructModel):  # type: ignore[misc]
+        """What it is made of."""
+
+        def __init__(self, manager: Any, kind: Striped) -> None:
+            members = [("words", kind.words), ("thread", types.uint64), ("threads", types.uint64)]
+            super().__init__(manager, kind, members)
+
+    extending.register_model(Striped)(StripedModel)
+    for member in ("words", "thread", "threads"):
+        extending.make_attribute_wrapper(Striped, member, member)
+
+    def shape(array: Any) -> Any:
+        constant = array.shape
+        return lambda array: constant
+
+    extending.overload_attribute(Striped, "shape", strict=False)(shape)
+
+    # 64 bits without a sign: no index is tested for being negative, and the distance between two elements
+    # of a row is a constant that load instructions add by themselves.
+    whole = np.uint64
+
+    def place(array: Any, index: Any) -> int:
+        """Where an element lies."""
+        raise NotImplementedError
+
+    def placing(array: Any, index: Any) -> Any:
+        if not isinstance(array, Striped):
+            return None
+        offset, columns = whole(array.offset), whole(array.shape[-1])
+        if isinstance(index, types.Integer):
+            return lambda array, index: (offset + whole(index)) * array.threads + array.thread
+        return lambda array, index: (
+            (offset + whole(index[0]) * columns + whole(index[1])) * array.threads + array.thread
+        )
+
+    def getting(array: Any, index: Any) -> Any:
+        return (lambda array, index: array.words[place(array, index)]) if isinstance(array, Striped) else None
+
+    def putting(array: Any, index: Any, value: Any) -> Any:
+        def put(array: Any, index: Any, value: Any) -> None:
+            array.words[place(array, index)] = value
+
+        return put if isinstance(array, Striped) else None
+
+    for function, made in ((place, placing), (operator.getitem, getting), (operator.setitem, putting)):
+        extending.overload(function, strict=False, jit_options={"forceinline": True})(made)
+    return Striped
+
+
+def stripes(shape: tuple[int, ...], offset: int = 0) -> Any:
+    """Make the function ``(words, thread, threads) -> array`` for arrays of a shape.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        One or two dimensions.
+    offset : int
+        How many elements each thread has before this array in the same words.
+    """
+    types: Any = importlib.import_module("numba.cuda.types")
+    cgutils: Any = importlib.import_module("numba.cuda.cgutils")
+    striped = _striped()
+
+    def stripe(typing: Any, words: Any, thread: Any, threads: Any) -> Any:
+        kind = striped(words, shape, offset)
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = cgutils.create_struct_proxy(kind)(context, builder)
+            array.words, array.thread, array.threads = arguments
+            return array._getvalue()
+
+        return kind(words, types.uint64, types.uint64), build
+
+    return importlib.import_module("numba.cuda.extending").intrinsic(stripe)
