@@ -1,4 +1,4 @@
-"""Databases that are damaged, foreign or of another version; what the disk is waited for."""
+"""Databases that are damaged, foreign or of another version."""
 
 import sqlite3
 import time
@@ -10,7 +10,6 @@ import mfbandit as mf
 from mfbandit.errors import StorageError
 from mfbandit.storage import open_storage
 from mfbandit.storage.records import LEASE, RESULT, Record
-from mfbandit.storage.sql import SQLStorage
 from mfbandit.study import create_study, load_study
 
 PROBLEM = mf.Problem(2, [("exact", 1.0)], reward="bernoulli")
@@ -110,21 +109,6 @@ def test_the_database_refuses_a_second_result(tmp_path: Path) -> None:
         log.exchange(0, lambda news, clock: twice, safe=True)
     assert len(log.read(0)) == 0, "all or nothing"
     assert log.exchange(0, lambda news, clock: twice[:2], safe=True) == 2
-
-
-def test_results_wait_for_the_disk_and_leases_do_not(tmp_path: Path) -> None:
-    study = create_study(PROBLEM, storage=tmp_path / "s.db")
-    storage = study.storage
-    assert isinstance(storage, SQLStorage)
-
-    def level() -> int:
-        return int(storage.step(lambda connection: connection.exec_driver_sql("PRAGMA synchronous").scalar()))
-
-    (pull,) = study.ask()
-    assert level() == 1
-    study.tell(pull, 1.0)
-    assert level() == 2
-    assert storage.step(lambda c: c.exec_driver_sql("PRAGMA journal_mode").scalar()) == "wal"
 
 
 def test_a_million_pulls_are_read_quickly(tmp_path: Path) -> None:

@@ -45,6 +45,31 @@ def test_confidence_climbs_and_intervals_shrink(pair: mf.Problem) -> None:
     assert study.best == "b"
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["in order", "in reverse"])
+def test_every_result_is_counted_wherever_the_round_stands(pair: mf.Problem, order: int) -> None:
+    study = create_study(pair, policy="lucb-c:batch=4")
+    for number in range(3):
+        for place, pull in enumerate(study.ask(8)[::order]):
+            assert (study.view().pulls, study.cost) == (8 * number + place, 8.0 * number + place)
+            study.tell(pull, 1.0)
+    study.fail(study.ask(3)[1], "no answer")
+    assert study.result().pulls == study.result().cost == 24
+
+
+def test_results_of_an_arm_that_was_retired_stay_counted(pair: mf.Problem) -> None:
+    study = create_study(pair, policy="lucb-c:batch=4", retries=0, on_failure="retire")
+    pulls = study.ask(8)
+    mine = [pull for pull in pulls if pull.arm == "a"]
+    study.tell(mine[0], 1.0)
+    study.fail(mine[1], "no answer")
+    assert study.view().pulls == 1
+    for pull in pulls:
+        if pull.arm == "b":
+            study.tell(pull, 1.0)
+    assert study.view().pulls == 5
+    assert load_study(study.storage).view().pulls == 5
+
+
 def test_a_certified_answer_is_as_sure_as_asked_for(pair: mf.Problem) -> None:
     study = play(create_study(pair, policy="lucb-c:bound=kl", delta=0.1))
     assert study.status == "certified"

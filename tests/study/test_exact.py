@@ -1,6 +1,8 @@
 """A study decides as the simulator does, with any number of workers, interrupted or not."""
 
+import math
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,17 +101,35 @@ def test_order_and_interruptions_change_nothing(policy: str, simulated: Callable
     assert_same(play_wildly(stored, evaluate, random.Random(2)), calm)
 
 
+class AtOnce(threading.Thread):
+    """A thread that is over when `start` returns."""
+
+    def start(self) -> None:
+        super().start()
+        self.join()
+
+
 def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     instance = mf.load_instance("figure-1a")
+    monkeypatch.setattr("mfbandit.study.desk._LOOK_AFTER_SECONDS", math.inf)
     plain = create_study(instance.problem, max_cost=3000.0)
     play(plain, simulated(instance))
+    monkeypatch.setattr("mfbandit.study.desk._LOOK_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("mfbandit.study.desk._COMPILE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("mfbandit.study.desk._COMPILE_AFTER_ROUNDS", 20)
+    monkeypatch.setattr("mfbandit.study.desk.threading.Thread", AtOnce)
+    monkeypatch.setattr("mfbandit.study.lineup._compiled_before", {})
     quick = create_study(instance.problem, max_cost=3000.0)
     play(quick, simulated(instance))
-    lineup = quick.current().lineup
-    assert lineup.plan is not lineup.algorithm.plan
+    monkeypatch.setattr("mfbandit.study.desk._COMPILE_AFTER_ROUNDS", 10**9)
+    second = create_study(instance.problem, max_cost=3000.0)
+    play(second, simulated(instance))
+    plans = [study.current().lineup.plan for study in (plain, quick, second)]
+    assert plans[0] is plain.current().lineup.algorithm.plan
+    assert plans[1] is not plans[0]
+    assert plans[2] is plans[1], "what one study has compiled serves the next one"
     assert_same(quick, plain)
+    assert_same(second, plain)
 
 
 def test_reopening_gives_the_same_bits(simulated: Callable[..., Any], tmp_path: Path) -> None:

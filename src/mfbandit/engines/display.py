@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -79,7 +80,7 @@ class Silent:
         pass
 
 
-class _Report:
+class _Report(ABC):
     """What there is to say of a study, and a thread that says it now and then."""
 
     def __init__(self, study: Study, first: float) -> None:
@@ -107,7 +108,6 @@ class _Report:
     ) -> None:
         self._ended.set()
         self._thread.join()
-        self._close()
 
     def _watch(self) -> None:
         """Show the study whenever it is due."""
@@ -117,12 +117,13 @@ class _Report:
             except StudyError:  # the loop meets it too, and says so
                 return
 
+    @abstractmethod
     def show(self, view: View) -> None:
-        """Show where the study stands, and when to do so again."""
-        raise NotImplementedError
+        """Show where the study stands, and set when to do so again."""
 
-    def _close(self) -> None:
-        """Leave nothing on the screen."""
+    @abstractmethod
+    def say(self, sentence: str) -> None:
+        """Show a sentence."""
 
     def share(self, view: View) -> float:
         """How far the study is, between 0 and 1."""
@@ -212,8 +213,15 @@ class Live(_Report):
             Text(f"{self.name}: {sentence}", style="yellow")
         )
 
-    def _close(self) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, where)
         if self._live is not None:
+            # Nothing is left on the screen.
             self._live.stop()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +18,9 @@ __all__ = ["Dialect", "dialect_of"]
 
 #: How long a writer waits for its turn before it gives up.
 _PATIENCE_SECONDS = 120.0
+#: Pages after which the write-ahead log of a SQLite file is moved into the file and written anew from its start.
+#: Writing over what is there is faster than to let a file grow, which its file system has to note down as well.
+_LOG_PAGES = 500
 #: Marks the advisory locks of this package on a PostgreSQL server.
 _LOCK_SPACE = 0x6D66_626E
 
@@ -39,8 +44,14 @@ class Dialect(Protocol):
     def greet(self, driver: Any) -> None:
         """Set up a new connection."""
 
+    def leave(self) -> None:
+        """Let go of what `greet` opened."""
+
     def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer of the study can come between."""
+
+    def commit(self, driver: Any) -> None:
+        """End the transaction; one that is to be safe is on the disk afterwards."""
 
     def roll_back(self, driver: Any) -> None:
         """End the open transaction, if there is one."""
@@ -75,7 +86,15 @@ def dialect_of(where: str | os.PathLike[str], existing: bool) -> Dialect:
 
 
 class SQLite:
-    """A SQLite file."""
+    """A SQLite file.
+
+    SQLite can wait for the disk at each commit (synchronous = FULL), and keeps the file locked meanwhile. Where
+    it is possible, the waiting is done here instead, when the lock is open again, so that the workers of a file
+    wait at the same time and not one after the other. That is as safe: the log that SQLite writes ahead is read
+    from its start up to the first record that is not whole, so when all of it that was there after the commit is
+    on the disk, the commit is. If another process has moved it into the file by then, that one has waited for
+    the disk (synchronous = NORMAL does so there).
+    """
 
     mark = "?"
 
@@ -89,7 +108,14 @@ class SQLite:
         self.url = f"sqlite:///{file}"
         self.place = str(path)
         self.connect_args = {"timeout": _PATIENCE_SECONDS, "check_same_thread": False}
-        self._safe: bool | None = None
+        #: Whether the transaction that is open is to be safe.
+        self._safe = False
+        #: Whether SQLite is to wait for the disk, and at which commits it does; None: not yet known.
+        self._sqlite_waits = True
+        self._level: bool | None = None
+        #: The log that SQLite writes ahead, once something of it was waited for, and what closes it.
+        self._ahead: int | None = None
+        self._close_ahead: Callable[[], object] | None = None
 
     @property
     def errors(self) -> type[Exception]:
@@ -98,17 +124,41 @@ class SQLite:
 
     def greet(self, driver: Any) -> None:
         """Set up a new connection."""
-        self._safe = None
+        self.leave()
         (mode,) = driver.execute("PRAGMA journal_mode").fetchone()
         if mode != "wal":
-            driver.execute("PRAGMA journal_mode = WAL")
+            (mode,) = driver.execute("PRAGMA journal_mode = WAL").fetchone()
+        driver.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        self._level = None
+        self._sqlite_waits = mode != "wal" or not hasattr(os, "fdatasync")
+
+    def leave(self) -> None:
+        """Let go of what was opened for a connection."""
+        if self._close_ahead is not None:
+            self._close_ahead()
+        self._ahead = self._close_ahead = None
 
     def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer can come between."""
-        if safe is not self._safe:
-            driver.execute(f"PRAGMA synchronous = {'FULL' if safe else 'NORMAL'}")
-            self._safe = safe
+        self._safe = safe
+        level = safe and self._sqlite_waits
+        if level is not self._level:
+            driver.execute(f"PRAGMA synchronous = {'FULL' if level else 'NORMAL'}")
+            self._level = level
         driver.execute("BEGIN IMMEDIATE")
+
+    def commit(self, driver: Any) -> None:
+        """End the transaction; one that is to be safe is on the disk afterwards."""
+        driver.execute("COMMIT")
+        if self._safe and not self._sqlite_waits:
+            try:
+                if self._ahead is None:
+                    self._ahead = _open_ahead(driver)
+                    # Also when nobody closes the storage.
+                    self._close_ahead = weakref.finalize(self, os.close, self._ahead)
+                os.fdatasync(self._ahead)
+            except OSError as error:
+                raise sqlite3.OperationalError(f"the disk reports: {error.strerror}") from error
 
     def roll_back(self, driver: Any) -> None:
         """End the open transaction, if there is one."""
@@ -138,6 +188,19 @@ class SQLite:
         return f"{self.place} could not be used: {text}"
 
 
+def _open_ahead(driver: Any) -> int:
+    """Open the log that SQLite writes ahead, so that it can be waited for."""
+    # SQLite may have followed links to the file.
+    (_, _, path) = driver.execute("PRAGMA database_list").fetchone()
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        # A new file is safe when its folder says that it is there.
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return os.open(f"{path}-wal", os.O_RDONLY)
+
+
 class PostgreSQL:
     """A database on a PostgreSQL server, through psycopg 3."""
 
@@ -159,11 +222,18 @@ class PostgreSQL:
     def greet(self, driver: Any) -> None:
         """Set up a new connection."""
 
+    def leave(self) -> None:
+        """Nothing to let go of."""
+
     def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer of the study can come between."""
         # One message instead of three. A commit that need not be safe does not wait for the disk.
         swift = "" if safe else "SET LOCAL synchronous_commit = off; "
         driver.execute(f"BEGIN; {swift}SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {int(study)})")
+
+    def commit(self, driver: Any) -> None:
+        """End the transaction; the server waits for the disk where it is to be safe."""
+        driver.execute("COMMIT")
 
     def roll_back(self, driver: Any) -> None:
         """End the open transaction, if there is one."""

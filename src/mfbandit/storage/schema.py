@@ -38,8 +38,8 @@ _once = log_table.c.kind.in_([ROUND, RESULT])
 sa.Index(
     "mfbandit_once",
     log_table.c.study,
-    log_table.c.kind,
     log_table.c.pull,
+    log_table.c.kind,
     unique=True,
     sqlite_where=_once,
     postgresql_where=_once,

@@ -4,8 +4,8 @@ A step of a study is one transaction that takes a lock first: the lock on writin
 advisory lock per study on PostgreSQL. Inside it, the writer reads what is new, decides and appends; the
 primary key (study, position) makes sure that it knew everything before.
 
-Results are safe when `tell` returns: SQLite writes its log ahead (WAL) and waits for the disk. Leases do not
-wait, since losing one with the power only means that its pull is handed out again.
+Results are safe when `tell` returns: SQLite writes its log ahead (WAL), and that is waited for. Leases are not
+waited for, since losing one with the power only means that its pull is handed out again.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class SQLStorage:
         self.url = self.dialect.url
         self._lock = threading.RLock()
         self._connection: sa.Connection | None = None
+        #: The driver's own connection: the few statements of every step go to it directly, which is faster.
+        self.driver: Any = None
         self._process = os.getpid()
         self._was_connected = False
         self._engine = self._make_engine()
@@ -87,6 +89,7 @@ class SQLStorage:
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
+            self.dialect.leave()
             self._engine.dispose()
 
     def step(self, work: Callable[[sa.Connection], T]) -> T:
@@ -129,7 +132,8 @@ class SQLStorage:
             self._engine = self._make_engine()
         if self._connection is None:
             self._connection = self._engine.connect()
-            self.dialect.greet(driver_of(self._connection))
+            self.driver = self._connection.connection.driver_connection
+            self.dialect.greet(self.driver)
             self._was_connected = True
         return self._connection
 
@@ -143,17 +147,16 @@ class SQLStorage:
 
     def _alone(self, connection: sa.Connection, work: Callable[[sa.Connection], T]) -> T:
         """Do some work that no other process may come between."""
-        driver = driver_of(connection)
-        self.dialect.begin(driver, 0, True)
+        self.dialect.begin(self.driver, 0, True)
         done = work(connection)
-        driver.execute("COMMIT")
+        self.dialect.commit(self.driver)
         return done
 
     def _roll_back(self) -> None:
         """End the open transaction, if there is one."""
         if self._connection is not None:
             try:
-                self.dialect.roll_back(driver_of(self._connection))
+                self.dialect.roll_back(self.driver)
             except self.dialect.errors:
                 self.abandon()
 
@@ -187,13 +190,13 @@ class SQLLog:
 
     def read(self, after: int) -> Sequence[Record]:
         """The records from position `after` on."""
-        return self._storage.step(lambda connection: self._news(driver_of(connection), after))
+        return self._storage.step(lambda connection: self._news(self._storage.driver, after))
 
     def past(self) -> tuple[int, Sequence[Record], Sequence[Record]]:
         """Everything: the length, the records before the last round, the records from it on."""
 
         def look(connection: sa.Connection) -> tuple[int, Sequence[Record], Sequence[Record]]:
-            driver = driver_of(connection)
+            driver = self._storage.driver
             last = driver.execute(self._select_last).fetchone()
             start = 0 if last is None else int(last[0])
             # What follows the last round may grow in the meantime; what comes before it cannot.
@@ -208,14 +211,17 @@ class SQLLog:
         dialect = self._storage.dialect
 
         def write(connection: sa.Connection) -> int:
-            driver = driver_of(connection)
+            driver = self._storage.driver
             dialect.begin(driver, self._number, safe)
             news = self._news(driver, after)
             length = after + len(news)
             try:
                 records = decide(news, lambda: dialect.now(driver))
                 self._append(driver, length, records)
-                driver.execute("COMMIT" if records else "ROLLBACK")
+                if records:
+                    dialect.commit(driver)
+                else:
+                    driver.execute("ROLLBACK")
             except dialect.errors as error:
                 # The caller may have decided already: only the caller can try again.
                 self._storage.abandon()
@@ -234,11 +240,6 @@ class SQLLog:
 
     def _news(self, driver: Any, after: int) -> list[Record]:
         return [Record(*row) for row in driver.execute(self._select, (after,)).fetchall()]
-
-
-def driver_of(connection: sa.Connection) -> Any:
-    """The driver's own connection: the few statements of every step go to it directly, which is faster."""
-    return connection.connection.driver_connection
 
 
 def cause_of(error: BaseException) -> BaseException:

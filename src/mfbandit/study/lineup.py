@@ -10,7 +10,7 @@ import numpy as np
 
 from mfbandit.core import Algorithm, Arrays, Ints, State
 from mfbandit.errors import MissingExtra
-from mfbandit.kernel import compiled
+from mfbandit.kernel import compiled, digest
 from mfbandit.study.settings import Settings
 
 __all__ = ["Lineup", "copy_state", "line_up", "line_up_rest"]
@@ -29,6 +29,8 @@ class Lineup:
     out: Ints
     plan: Callable[..., Any]
     """`algorithm.plan`, or its compiled form once that pays."""
+    looked: bool = False
+    """Whether somebody has looked for a form that was compiled before."""
     asked_to_compile: bool = False
     cells: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """Where the statistics of an arm at a fidelity are, from indices of the user's problem."""
@@ -46,20 +48,35 @@ class Lineup:
             faster(*arguments)
         except MissingExtra:
             return
-        self.plan = _without_dispatch(faster, arguments)
+        _compiled_before[digest(self.algorithm.plan)] = faster
+        self.plan = _machine_code(faster, arguments) or faster
+
+    def compiled_before(self, state: State) -> bool:
+        """Take the compiled form of `plan` if another study of this process has needed it."""
+        self.looked = True
+        faster = _compiled_before.get(digest(self.algorithm.plan)) if _compiled_before else None
+        if faster is None:
+            return False
+        code = _machine_code(faster, (self.problem, self.algorithm.params, state, self.out))
+        self.plan = code or self.plan
+        return code is not None
 
 
-def _without_dispatch(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """The machine code for arguments of these types, which a study's never change.
+#: Compiled forms of the plans of policies, by the fingerprints of the plain ones.
+_compiled_before: dict[str, Any] = {}
+
+
+def _machine_code(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """The machine code for arguments of these types, which a study's never change; None if there is none.
 
     To look up the types of twenty arrays at every call takes longer than to plan a round.
     """
     try:
         types = tuple(function.typeof_pyval(argument) for argument in arguments)
-        direct: Callable[..., Any] = function.overloads[types].entry_point
+        code: Callable[..., Any] = function.overloads[types].entry_point
     except (AttributeError, KeyError):
-        return function  # type: ignore[no-any-return]
-    return direct
+        return None
+    return code
 
 
 def copy_state(state: State) -> State:

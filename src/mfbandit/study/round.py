@@ -89,6 +89,14 @@ class Round:
         """Whether a place has its result, or needs none any more."""
         return place < self.folded or place in self.waiting
 
+    def loose(self) -> int:
+        """How many places have a reward in rows that are not yet complete."""
+        if self.folded == self.size:
+            return 0
+        past = self.ends[self.row] - self.rows[self.row].size
+        early = sum(reward is not None for reward in self.waiting.values())
+        return self.folded - past - self.called_off + early
+
     def lease(self, place: int, until: float) -> None:
         """Note that a place is handed out, or still worked on, until a time; 0 takes it back."""
         if place < self.folded or place in self.waiting:

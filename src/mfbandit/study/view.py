@@ -26,7 +26,9 @@ class View:
         self.arrays: Arrays = course.lineup.problem
         self.params = course.lineup.algorithm.params
         self.state = copy_state(course.state)
-        self.pulls = int(course.state.clock[PULLS])
+        # The clock of policies moves when a row of a round is complete; people count every result.
+        self.pulls = int(course.state.clock[PULLS]) + course.round.loose()
+        """How many pulls have a result."""
         self.status = course.status
         self.cost = course.cost
         self.retired = dict(course.retired)

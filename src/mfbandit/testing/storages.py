@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from mfbandit.errors import StorageError
@@ -14,15 +15,15 @@ __all__ = ["StorageContract"]
 NASTY = 'Robert\'); DROP TABLE "studies";--\n<b>&amp;</b> %s ? {0} \\ \t ünï \U0001f3b0'
 
 
-class StorageContract:
+class StorageContract(ABC):
     """Tests for pytest; a subclass says how to open a storage.
 
     `open` is called several times in a test and must then open the same, empty at first.
     """
 
+    @abstractmethod
     def open(self) -> Storage:
         """Open the storage under test."""
-        raise NotImplementedError
 
     def test_a_new_storage_is_empty(self) -> None:
         """No studies at first."""
