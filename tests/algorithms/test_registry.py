@@ -69,3 +69,18 @@ def test_only_the_truest_fidelity_is_lucb_top():
     a = mf.simulate("figure-1a", "lucb-top", trials=3, seed=5)
     b = mf.simulate("figure-1a", "lucb-c:fidelities=top", trials=3, seed=5)
     assert (a.pulls == b.pulls).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "proven"),
+    [
+        ("mf-toptwo", True),
+        ("iise", True),
+        ("iise:radius=practical", False),
+        ("mf-grad", False),
+        ("mf-grad:threshold=ours", True),
+        ("successive-halving", False),
+    ],
+)
+def test_only_what_has_a_proof_says_so(text: str, proven: bool) -> None:
+    assert mf.policy(text).proven is proven

@@ -201,6 +201,11 @@ class IISE(Policy):
         """The registered name."""
         return "iise"
 
+    @property
+    def proven(self) -> bool:
+        """Whether the radius has a proof."""
+        return self.radius == "theory"
+
     def columns(self, problem: Problem) -> list[int]:
         """The fidelities of a problem that this policy uses: not the dominated ones."""
         return undominated(problem, super().columns(problem))
