@@ -28,7 +28,7 @@ it come first, and chances of the leader count for less, since each rival would 
 **It stops.** Every stream of a pair that stays unresolved is pulled again and again by rule 5, at the
 truest fidelity too, so the fallback level of the certificate grows without bound for every pair with
 different truths. Should the best arm have been beaten by mistake and the others tie, it returns when
-nothing has happened for long.
+nothing has happened for long, and gets new pulls before it can be beaten again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,16 @@ from mfbandit.algorithms.toptwo_memory import (
     scratch_at,
     take_in,
 )
-from mfbandit.algorithms.toptwo_race import caution, challengers, give_second_chance, lead, line_up, out_of_race, racers
+from mfbandit.algorithms.toptwo_race import (
+    caution,
+    challengers,
+    give_second_chance,
+    lead,
+    line_up,
+    out_of_race,
+    racers,
+    resting,
+)
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
 from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State
@@ -124,7 +133,7 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     value = state.memory[at + VALUE]
     # Evidence grows in proportion to what is spent on either arm, however little that is beside the other's.
     spent = state.memory[leader * PER_ARM + SPENT] * state.memory[at + SPENT]
-    if value < params.check * params.threshold or spent < state.memory[at + DUE]:
+    if value < params.check * params.threshold or spent < state.memory[at + DUE] or resting(state, rival):
         return
     gap = abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]) + params.epsilon
     verdict = prove(
@@ -210,6 +219,8 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
 @kernel
 def lagging(problem: Arrays, params: TopTwoParams, state: State, arm: int, spent: float) -> int:
     """The cheapest fidelity at which an arm fell behind the least number of pulls; -1 if there is none."""
+    if resting(state, arm):
+        return int(problem.truest)
     chosen, cheapest = -1, math.inf
     for m in range(problem.cost.shape[1]):
         cost = problem.cost[arm, m]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.algorithms.toptwo import CENTRE, DUE, NOISE, PER_ARM, SHARE, SPENT, VALUE, TopTwoParams
+from mfbandit.algorithms.toptwo import CENTRE, DUE, NOISE, PER_ARM, RESPITE, SHARE, SPENT, VALUE, TopTwoParams
 from mfbandit.algorithms.toptwo_memory import (
     PER_ROW,
     ROW_ARM,
@@ -17,10 +17,14 @@ from mfbandit.algorithms.toptwo_memory import (
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel
 
-__all__ = ["caution", "challengers", "give_second_chance", "lead", "line_up", "out_of_race", "racers"]
+__all__ = ["caution", "challengers", "give_second_chance", "lead", "line_up", "out_of_race", "racers", "resting"]
 
 #: Beaten arms return when the cost has grown by this factor since the race last changed.
 _PATIENCE = 4.0
+#: An arm that returns is pulled until this part of an equal share of the cost was spent on it.
+_SHARE = 1.0 / 16.0
+#: The index of a challenger that has returned and is still to be pulled: before all others.
+_FIRST = -1e300
 
 
 @kernel
@@ -48,19 +52,28 @@ def racers(problem: Arrays, state: State) -> int:
 
 
 @kernel
+def resting(state: State, arm: int) -> bool:
+    """Whether an arm has returned to the race and cannot be beaten before it was pulled more."""
+    return bool(state.memory[arm * PER_ARM + SPENT] < state.memory[arm * PER_ARM + RESPITE])
+
+
+@kernel
 def give_second_chance(problem: Arrays, params: TopTwoParams, state: State) -> bool:
     """Put beaten arms back into the race if nobody was beaten while the cost grew fourfold.
 
     With probability delta the best arm was beaten wrongly; if the others tie, the race would then never
-    end. Returning is always safe: a wrong answer still needs that the best arm was beaten once. It is
-    nearly free, since those that were beaten rightly are beaten again by the rewards that are there.
+    end. Returning is always safe: a wrong answer still needs that the best arm was beaten once. The rewards
+    that beat an arm would beat it again, so it first gets new ones at the truest fidelity, until a small part
+    of an equal share of all that was spent is spent on it. Most arms have had that much before.
     """
     quiet = quiet_at(problem)
     if params.epsilon > 0.0 or not 0.0 < _PATIENCE * state.memory[quiet] <= state.spent[0]:
         return False
     state.memory[quiet] = state.spent[0]
     for k in range(problem.cost.shape[0]):
-        state.notes[k] = 0
+        if state.notes[k] > 0:
+            state.notes[k] = 0
+            state.memory[k * PER_ARM + RESPITE] = _SHARE * state.spent[0] / problem.cost.shape[0]
         state.memory[k * PER_ARM + DUE] = 0.0
     line_up(problem, state)
     return True
@@ -138,7 +151,7 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
     Returned: how many there are, the closest (-1 if no rival is left), and the leader's shares in the best
     ways to raise the evidence against each rival, summed over all that look worse than the leader. One
     that looks better, by too little to lead, is the closer the better it looks, and to be pulled itself: the
-    sum is 0 if such a rival is the closest.
+    sum is 0 if such a rival, or one that has returned, is the closest.
     """
     at = race_at(problem)
     left = racers(problem, state)
@@ -155,9 +168,11 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
                 index -= 0.5 * ahead * ahead / (noise * noise + state.memory[mine + NOISE] ** 2)
             else:
                 balance += state.memory[mine + SHARE]
+            if resting(state, b):
+                index = _FIRST
             if index < least:
                 closest, least = b, index
             kept = keep_closest(problem, state, kept, most, b, index)
-    if closest >= 0 and state.memory[closest * PER_ARM + CENTRE] > centre:
+    if closest >= 0 and (least == _FIRST or state.memory[closest * PER_ARM + CENTRE] > centre):
         balance = 0.0
     return kept, closest, balance
