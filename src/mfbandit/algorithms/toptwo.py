@@ -18,9 +18,9 @@ __all__ = ["TopTwoParams", "promise", "refresh", "split", "truth"]
 #: cost spent on it; as a rival of the leader: v, the evidence there, the leader's share in the best way
 #: to raise it, and what was spent when the certificate is worth computing again; proven evidence; the
 #: standard error of the estimated truth that is due to rewards alone, not to biases; the cost that is
-#: spent on the arm before it can be beaten (again).
-CENTRE, PRECISION, SPENT, SPLIT, VALUE, SHARE, DUE, EVIDENCE, NOISE, RESPITE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-PER_ARM = 10
+#: spent on the arm before it can be beaten (again); how close it is as a challenger.
+CENTRE, PRECISION, SPENT, SPLIT, VALUE, SHARE, DUE, EVIDENCE, NOISE, RESPITE, INDEX = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+PER_ARM = 11
 
 #: Beyond its variance, the part of a bounded reward's information that grows with the gap only linearly.
 _LINEAR = 0.35

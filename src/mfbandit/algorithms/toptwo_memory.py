@@ -5,7 +5,7 @@ Layout, for K arms and M fidelities in use, one after the other:
 ===================  =========  ========================================================================
 what                 numbers    meaning
 ===================  =========  ========================================================================
-per arm              10 K       `mfbandit.algorithms.toptwo`: estimates and cached comparisons
+per arm              11 K       `mfbandit.algorithms.toptwo`: estimates and cached comparisons
 active statistics    3 K M      n, S, Q of the active rewards, by arm, then fidelity
 quiet                1          total cost when the race last changed: an arm was beaten, or arms returned
 race                 K + 1      how many arms are in the race, then which, in ascending order

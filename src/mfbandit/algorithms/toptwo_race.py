@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.algorithms.toptwo import CENTRE, DUE, NOISE, PER_ARM, RESPITE, SHARE, SPENT, VALUE, TopTwoParams
+from mfbandit.algorithms.toptwo import CENTRE, DUE, INDEX, NOISE, PER_ARM, RESPITE, SHARE, SPENT, VALUE, TopTwoParams
 from mfbandit.algorithms.toptwo_memory import (
     PER_ROW,
     ROW_ARM,
@@ -23,6 +23,8 @@ __all__ = ["caution", "challengers", "give_second_chance", "lead", "line_up", "o
 _PATIENCE = 4.0
 #: An arm that returns is pulled until this part of an equal share of the cost was spent on it.
 _SHARE = 1.0 / 16.0
+#: A pair whose index is further than this from the least does not count in full when the leader's turn comes.
+_NEARBY = 3.0
 #: The index of a challenger that has returned and is still to be pulled: before all others.
 _FIRST = -1e300
 
@@ -149,7 +151,8 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
     """Note the rivals that are closest to the leader as rows of a round.
 
     Returned: how many there are, the closest (-1 if no rival is left), and the leader's shares in the best
-    ways to raise the evidence against each rival, summed over all that look worse than the leader. One
+    ways to raise the evidence against each rival, summed over all that look worse than the leader (a pair
+    far from the closest counts little: a former leader that ties needs no more of this one). A rival
     that looks better, by too little to lead, is the closer the better it looks, and to be pulled itself: the
     sum is 0 if such a rival, or one that has returned, is the closest.
     """
@@ -166,13 +169,19 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
             ahead = state.memory[mine + CENTRE] - centre
             if ahead > 0.0:
                 index -= 0.5 * ahead * ahead / (noise * noise + state.memory[mine + NOISE] ** 2)
-            else:
-                balance += state.memory[mine + SHARE]
             if resting(state, b):
                 index = _FIRST
+            state.memory[mine + INDEX] = index
             if index < least:
                 closest, least = b, index
             kept = keep_closest(problem, state, kept, most, b, index)
+    for place in range(left):
+        b = int(state.memory[at + 1 + place])
+        mine = b * PER_ARM
+        if b != leader and not out_of_race(params, state, b, leader) and state.memory[mine + CENTRE] <= centre:
+            share = state.memory[mine + SHARE]
+            beyond = state.memory[mine + INDEX] - least - _NEARBY
+            balance += share * math.exp(-beyond) if beyond > 0.0 else share
     if closest >= 0 and (least == _FIRST or state.memory[closest * PER_ARM + CENTRE] > centre):
         balance = 0.0
     return kept, closest, balance
