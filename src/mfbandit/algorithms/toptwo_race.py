@@ -25,6 +25,8 @@ _PATIENCE = 4.0
 _SHARE = 1.0 / 16.0
 #: A pair whose index is further than this from the least does not count in full when the leader's turn comes.
 _NEARBY = 3.0
+#: Estimated evidence counts for this many times the threshold at most: a rival that is not beaten yet has less.
+_MOST = 2.0
 #: The index of a challenger that has returned and is still to be pulled: before all others.
 _FIRST = -1e300
 
@@ -165,7 +167,8 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
         b = int(state.memory[at + 1 + place])
         if b != leader and not out_of_race(params, state, b, leader):
             mine = b * PER_ARM
-            index = state.memory[mine + VALUE] + params.spread * math.log(state.memory[mine + SPENT])
+            value = min(state.memory[mine + VALUE], _MOST * params.threshold)
+            index = value + params.spread * math.log(state.memory[mine + SPENT])
             ahead = state.memory[mine + CENTRE] - centre
             if ahead > 0.0:
                 index -= 0.5 * ahead * ahead / (noise * noise + state.memory[mine + NOISE] ** 2)
