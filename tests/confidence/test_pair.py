@@ -135,12 +135,15 @@ def test_cells_bound_every_point_inside_them():
     rng = np.random.default_rng(11)
     value = compiled(log_evidence, store=False)
     for name in KINDS:
-        for _ in range(300):
+        for _ in range(1000):
             arrays, evidence, epsilon, state, active, at, _ = random_case(rng, name)
             low = rng.uniform(epsilon, 1)
             high = rng.uniform(low, 1)
             bound = value(arrays, evidence, epsilon, state, 0, 1, low, high, 60.0, active, at)
-            for v in [low, high, *rng.uniform(low, high, 10)]:
+            # Where a stream's mean is just possible or just impossible, ratios change the most.
+            ends = np.concatenate([arrays.bias.ravel(), 1.0 - arrays.bias.ravel()])
+            ends = np.concatenate([ends + shift for shift in (0.0, -epsilon, epsilon, 1e-7, -1e-7, 1e-3, -1e-3)])
+            for v in [low, high, *rng.uniform(low, high, 10), *ends[(ends > low) & (ends < high)]]:
                 assert bound <= value(arrays, evidence, epsilon, state, 0, 1, v, v, 60.0, active, at) + 1e-9
 
 

@@ -12,6 +12,9 @@ mean is at most q, however the pulls were chosen:
   log(1 + c xi) >= c xi + (log(1 - c) + c) xi^2 makes
   log LR = c (S - n q) / q + (log(1 - c) + c) (Q - 2 q S + n q^2) / q^2. Best for rewards of low variance.
 
+Where the last two are used together, a level is an average of both with weights that depend on the level
+alone, the tilt having the smaller part where effects are small.
+
 After the levels comes a *fallback*: a mixture over all effects (Beta(1/2, 1/2) for [0, 1], normal for
 Gaussian rewards), one-sided, so that any gap is caught in the end. It is not a supermartingale itself but
 is dominated by one, the mixture at the true mean.
@@ -66,11 +69,16 @@ _EFFECT_EXPM1 = tuple(math.expm1(effect) for effect in _EFFECT)
 _FRACTION = (0.97, 0.93, 0.87, *(0.8 * 2.0 ** (-0.5 * j) for j in range(_GRID - 3)))
 _FRACTION_LOSS = tuple(math.log1p(-c) + c for c in _FRACTION)
 
+#: What part of a level is made by the tilt; the rest varies with the variance, which costs next to nothing
+#: where effects are small, even for 0/1 rewards.
+_TILTED = tuple(max(0.05, min(0.5, 0.5 * 2.0 ** (-0.5 * (j - 2)))) for j in range(_GRID))
 #: From here on "mean <= q" says nothing about a reward in [0, 1], and the ratio is set to 1.
 _SURE = 1.0 - 1e-9
 #: Below this the variance-adaptive ratio is set to 0, which is safe.
 _TINY = 1e-12
 _PER_OCTAVE = 1.0 / math.log(2.0)
+#: The smallest q (1 - q) that octaves tell apart.
+_LEAST_SPREAD = 1e-9
 
 _NEAR_ZERO = tuple(2.0**-k for k in range(24, 3, -1))
 #: Ends of the stretches of v in [0, 1]: octaves near 0 and near 1, sixteenths between.
@@ -118,10 +126,8 @@ def inside(number: int) -> float:
 
 @kernel
 def variance_octave(q: float) -> int:
-    """The octave e of 1 / (q (1 - q)); beyond the ends of [0, 1] that of a q near the end."""
-    spread = q * (1.0 - q)
-    if spread < 1e-9:
-        return 6
+    """The octave e of 1 / (q (1 - q)), which rises towards the ends of [0, 1] and stays at its largest beyond."""
+    spread = max(q * (1.0 - q), _LEAST_SPREAD)
     return int(math.floor(0.5 - math.log(spread) * _PER_OCTAVE))
 
 
@@ -202,7 +208,6 @@ def stream_levels(
     total = min(max(total, 0.0), n)
     squared = max(squared, 0.0)
     step_far, step_near = octave_range(first, last)
-    share = 0.5 if evidence == BOTH else 1.0
     known, value = -1, 0.0
     for i in range(LEVELS):
         j = min(max(i + octave - step_far + _OFFSET, 0), _GRID - 1)
@@ -212,6 +217,7 @@ def stream_levels(
             if step_near != step_far:
                 j = min(max(i + octave - step_near + _OFFSET, 0), _GRID - 1)
                 value = min(value, total * _EFFECT[j] - n * math.log1p(high * _EFFECT_EXPM1[j]))
+        share = _TILTED[max(i + octave, 0)] if evidence == BOTH else 1.0
         out[at + i] = share * math.exp(min(value, most) - scale) if value > -100.0 else 0.0
     if evidence == BOTH and low > _TINY:
         lean_low, lean_high = total / low - n, total / high - n
@@ -224,6 +230,6 @@ def stream_levels(
                 _FRACTION[j] * lean_high + _FRACTION_LOSS[j] * spread_high,
             )
             if value > -100.0:
-                out[at + i] += 0.5 * math.exp(min(value, most) - scale)
+                out[at + i] += (1.0 - _TILTED[j]) * math.exp(min(value, most) - scale)
     value = beta_fallback(n, total, high)
     out[at + FALLBACK] = math.exp(min(value, most) - scale)
