@@ -12,11 +12,11 @@ eliminated ("beaten within epsilon" is not transitive): the answer must itself b
 3. `promise` is the most information per cost that an arm is expected to give against v, over its
    fidelities, counting what is not known yet as a chance.
 4. The leader is pulled if its promise over the rivals', summed over all of them, exceeds 1 (this
-   equalises what the pulls gain), else the challenger, at the fidelity that promises most; where none
-   can tell the pair apart, at the truest one.
-5. A stream of the pair that fell behind 0.1 sqrt(spent / cost) pulls comes first, the cheapest of these.
+   equalises what the pulls gain), at the fidelity that promises most against all of them together; else the
+   challenger, where it promises most. Where no fidelity can tell a pair apart, it is the truest one.
+5. A stream of the pair that fell behind 0.07 sqrt(spent / cost) pulls comes first, the cheapest of these.
 
-A pull at the fidelity that would also be chosen without counting chances is *active* (see
+A pull at a fidelity that is good without counting chances, too, is *active* (see
 `mfbandit.algorithms.toptwo_memory`). A round costs 1% of what was spent so far, at most, and pulls at
 most a quarter of what the stream has, so that the work per pull falls as a run grows.
 
@@ -42,15 +42,19 @@ from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.algorithms.toptwo import (
     CENTRE,
     DUE,
+    GAIN,
+    LEADER_GAIN,
     PER_ARM,
-    SHARE,
     SPENT,
     SPLIT,
     VALUE,
     TopTwoParams,
+    leader_promise,
+    openness,
     promise,
     refresh,
     split,
+    start,
     truth,
 )
 from mfbandit.algorithms.toptwo_memory import (
@@ -89,41 +93,16 @@ __all__ = ["MFTopTwo", "beaten_records", "evidence", "plan", "recommend"]
 
 #: What the sampling rule was tuned to on the built-in instances; none of it bears on correctness.
 TUNING = {
-    "hope": 1.5,
-    "trust": 0.2,
-    "doubt": 0.8,
-    "forced": 0.1,
+    "hope": 1.2,
+    "trust": 3.5,
+    "doubt": 1.2,
+    "forced": 0.07,
     "spread": 2.0,
     "check": 0.8,
     "delay": 0.05,
 }
 #: A round costs at most this part of all that was spent, and pulls at most this part of the stream.
 _ROUND, _PART = 0.01, 0.25
-
-
-@kernel
-def first_fidelity(problem: Arrays, arm: int) -> int:
-    """The fidelity at which the first pull of an arm tells most about its truth for its cost."""
-    chosen, least = 0, math.inf
-    for m in range(problem.cost.shape[1]):
-        bias = problem.bias[arm, m]
-        price = problem.cost[arm, m] * (problem.sigma * problem.sigma + bias * bias)
-        if price < least:
-            chosen, least = m, price
-    return chosen
-
-
-@kernel
-def start(problem: Arrays, state: State, out: Ints) -> int:
-    """Pull every arm once that was never pulled; nothing else is forced at the beginning."""
-    rows = 0
-    for k in range(problem.cost.shape[0]):
-        pulls = 0
-        for m in range(problem.cost.shape[1]):
-            pulls += state.pulls[k, m]
-        if pulls == 0:
-            rows = put(out, rows, k, first_fidelity(problem, k), 1)
-    return rows
 
 
 @kernel
@@ -170,18 +149,12 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     examine(problem, params, state, leader, rival)
     at = rival * PER_ARM
     v = state.memory[at + SPLIT]
-    share = 1.0
+    truest = openness(problem, params, state, leader, rival)
     for side in range(2):
         arm, sign, shift = (leader, 1.0, params.epsilon) if side == 0 else (rival, -1.0, 0.0)
         hope = params.hope / rows_for(racers(problem, state) - 1) if side == 0 else params.hope
-        gain, _, _ = promise(problem, params, state, arm, sign, v - shift, hope)
-        if side == 0:
-            share = gain
-        elif gain > 0.0:
-            share /= gain
-        else:
-            share = math.inf if share > 0.0 else 1.0
-    state.memory[at + SHARE] = share
+        gain, _, _ = promise(problem, params, state, arm, sign, v - shift, hope, truest)
+        state.memory[at + (LEADER_GAIN if side == 0 else GAIN)] = gain
 
 
 @kernel
@@ -237,16 +210,20 @@ def add_row(
     out: Ints,
     row: int,
     rows: int,
-    arm: int,
-    sign: float,
-    v: float,
+    leader: int,
+    rival: int,
+    leads: bool,
     late: int,
 ) -> int:
-    """Pull an arm, at the fidelity `late` or, if that is -1, where it tells most against v."""
-    fidelity, plain = late, -1
-    if late < 0:
-        _, fidelity, plain = promise(problem, params, state, arm, sign, v, params.hope)
-    note_row(problem, state, row, arm, fidelity, fidelity == plain)
+    """Pull the leader or a rival, at the fidelity `late` or, if that is -1, where it tells most."""
+    arm, fidelity, active = leader if leads else rival, late, False
+    truest = openness(problem, params, state, leader, rival)
+    if late < 0 and leads:
+        fidelity, active = leader_promise(problem, params, state, leader, race_at(problem), truest)
+    elif late < 0:
+        v = state.memory[rival * PER_ARM + SPLIT]
+        _, fidelity, active = promise(problem, params, state, rival, -1.0, v, params.hope, truest)
+    note_row(problem, state, row, arm, fidelity, active)
     count = params.batch
     if count == 0:
         part = _ROUND / rows * state.spent[0] / problem.cost[arm, fidelity]
@@ -276,14 +253,13 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
     if late >= 0 or rival_late >= 0:
         leader_plays = rival_late < 0 or (late >= 0 and problem.cost[leader, late] <= problem.cost[closest, rival_late])
     if leader_plays:
-        v = state.memory[closest * PER_ARM + SPLIT] - params.epsilon
-        state.clock[ROWS] = add_row(problem, params, state, out, 0, 1, leader, 1.0, v, late)
+        state.clock[ROWS] = add_row(problem, params, state, out, 0, 1, leader, closest, True, late)
         return 1
     for row in range(rows):
         b = arm_of_row(problem, state, row)
         at = b * PER_ARM
         late = lagging(problem, params, state, b, max(share, state.memory[at + SPENT]))
-        add_row(problem, params, state, out, row, rows, b, -1.0, state.memory[at + SPLIT], late)
+        add_row(problem, params, state, out, row, rows, leader, b, False, late)
     state.clock[ROWS] = rows
     return rows
 

@@ -9,23 +9,29 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, Arrays, State
+from mfbandit.algorithms.explore import put
+from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, Arrays, Ints, State
 from mfbandit.kernel import kernel
 
-__all__ = ["TopTwoParams", "promise", "refresh", "split", "truth"]
+__all__ = ["TopTwoParams", "leader_promise", "openness", "promise", "refresh", "split", "start", "truth"]
 
 #: What is remembered per arm, in `State.memory`: its estimated truth and that estimate's precision, the
-#: cost spent on it; as a rival of the leader: v, the evidence there, the leader's share in the best way
-#: to raise it, and what was spent when the certificate is worth computing again; proven evidence; the
-#: standard error of the estimated truth that is due to rewards alone, not to biases; the cost that is
-#: spent on the arm before it can be beaten (again); how close it is as a challenger.
-CENTRE, PRECISION, SPENT, SPLIT, VALUE, SHARE, DUE, EVIDENCE, NOISE, RESPITE, INDEX = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-PER_ARM = 11
+#: cost spent on it; as a rival of the leader: v, the evidence there, the most information per cost that
+#: the leader and that the rival promise against v, and what was spent when the certificate is worth
+#: computing again; proven evidence; the standard error of the estimated truth that is due to rewards
+#: alone, not to biases; the cost that is spent on the arm before it can be beaten (again); how close it is
+#: as a challenger; its weight where the leader chooses its fidelity.
+CENTRE, PRECISION, SPENT, SPLIT, VALUE, LEADER_GAIN, GAIN, DUE, EVIDENCE, NOISE, RESPITE, INDEX, WEIGHT = range(13)
+PER_ARM = 13
 
 #: Beyond its variance, the part of a bounded reward's information that grows with the gap only linearly.
 _LINEAR = 0.35
 #: A spring that keeps v defined where no stream says anything.
 _SPRING = 1e-3
+#: From so many pulls' worth at the truest fidelity on, an arm's mean there is kept open longer.
+_ONSET = 4000.0
+#: A fidelity is good enough for its rewards to be active if it gives this part of what the best one gives.
+_ACTIVE = 0.3
 
 
 class TopTwoParams(NamedTuple):
@@ -41,7 +47,7 @@ class TopTwoParams(NamedTuple):
     hope: float
     """How many standard errors of a stream's mean count as possible."""
     trust: float
-    """How much this grows, for the truest fidelity, with the logarithm of its pulls."""
+    """How much this grows, for the truest fidelity, with the logarithm of the cost spent on the arm."""
     doubt: float
     """Variance that is ascribed to a bias, as a part of its squared bound."""
     forced: float
@@ -52,6 +58,31 @@ class TopTwoParams(NamedTuple):
     """Part of the threshold that the estimated evidence reaches before the certificate is computed."""
     delay: float
     """How long a certificate that failed is left alone, as a multiple of what it lacked."""
+
+
+@kernel
+def first_fidelity(problem: Arrays, arm: int) -> int:
+    """The fidelity at which the first pull of an arm tells most about its truth for its cost."""
+    chosen, least = 0, math.inf
+    for m in range(problem.cost.shape[1]):
+        bias = problem.bias[arm, m]
+        price = problem.cost[arm, m] * (problem.sigma * problem.sigma + bias * bias)
+        if price < least:
+            chosen, least = m, price
+    return chosen
+
+
+@kernel
+def start(problem: Arrays, state: State, out: Ints) -> int:
+    """Pull every arm once that was never pulled; nothing else is forced at the beginning."""
+    rows = 0
+    for k in range(problem.cost.shape[0]):
+        pulls = 0
+        for m in range(problem.cost.shape[1]):
+            pulls += state.pulls[k, m]
+        if pulls == 0:
+            rows = put(out, rows, k, first_fidelity(problem, k), 1)
+    return rows
 
 
 @kernel
@@ -160,51 +191,112 @@ def hope_square(z: float) -> float:
 
 
 @kernel
-def promise(
-    problem: Arrays, params: TopTwoParams, state: State, arm: int, sign: float, v: float, hope: float
-) -> tuple[float, int, int]:
-    """The most information per cost that an arm is expected to give against v.
+def outlook(problem: Arrays, params: TopTwoParams, state: State, arm: int, m: int) -> tuple[float, float, float]:
+    """What is known of a stream: its mean, that estimate's standard error, and the variance of its rewards.
 
-    A stream's mean is estimated from its own rewards and from the arm's other streams together; the
-    information of a pull is the mean of e^2 / 2 V over what that mean may be, so that little-known
-    streams get their chance: `hope` standard errors count as possible. Returned with it: the fidelity
-    that gives it, and the fidelity that would if the estimates were exact. Where nothing can tell, both
-    are the truest one.
+    The mean is estimated from the stream's own rewards and from the arm's other streams together.
     """
-    linear = _LINEAR if problem.kind == BOUNDED else 0.0
     centre = state.memory[arm * PER_ARM + CENTRE]
     weights = state.memory[arm * PER_ARM + PRECISION]
-    best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, problem.truest
+    n, bias = float(state.pulls[arm, m]), problem.bias[arm, m]
+    doubt = params.doubt * bias * bias
+    if n == 0.0:
+        return centre, math.sqrt(1.0 / weights + doubt), problem.sigma * problem.sigma
+    total = state.sums[arm, m]
+    spread = variance(problem, n, total, state.squares[arm, m])
+    own = n / spread
+    weight = 1.0 / (1.0 / own + doubt)
+    others = weights - weight
+    mean, precision = total / n, own
+    if others > 1e-9 * weights:
+        outside = (centre * weights - weight * mean) / others
+        outer = 1.0 / (1.0 / others + doubt)
+        precision = own + outer
+        mean = (mean * own + outside * outer) / precision
+    return mean, math.sqrt(1.0 / precision), spread
+
+
+@kernel
+def openness(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> float:
+    """How many times more standard errors count as possible at the truest fidelity than at others.
+
+    A run must not be caught with one arm at the truest fidelity and the other at a cheap one because the
+    truest once looked bad: the more was spent on a pair, the longer its truest means stay open.
+    """
+    spent = state.memory[leader * PER_ARM + SPENT] + state.memory[rival * PER_ARM + SPENT]
+    cost = problem.cost[leader, problem.truest] + problem.cost[rival, problem.truest]
+    return 1.0 + params.trust * math.log1p(spent / (cost * _ONSET))
+
+
+@kernel
+def rates(problem: Arrays, excess: float, error: float, spread: float, cost: float) -> tuple[float, float]:
+    """Information per cost of a stream whose mean is `excess` beyond its bias from v, give or take `error`.
+
+    Returned: the mean of e^2 / 2 V over what the excess may be, so that little-known streams get their
+    chance, and what it is if the estimate is exact.
+    """
+    linear = _LINEAR if problem.kind == BOUNDED else 0.0
+    square = error * error * hope_square(excess / error)
+    hoped = square / ((spread + linear * math.sqrt(square)) * 2.0 * cost)
+    plain = 0.0
+    if excess > 0.0:
+        plain = excess * excess / ((spread + linear * excess) * 2.0 * cost)
+    return hoped, plain
+
+
+@kernel
+def promise(
+    problem: Arrays,
+    params: TopTwoParams,
+    state: State,
+    arm: int,
+    sign: float,
+    v: float,
+    hope: float,
+    truest: float,
+) -> tuple[float, int, bool]:
+    """Where an arm is expected to give most information per cost against v: how much, and the fidelity.
+
+    `hope` standard errors of a stream's mean count as possible, `truest` times as many at the truest
+    fidelity. Returned with it: whether that fidelity is a good one without any hope (so that its rewards are
+    to be *active*). Where nothing can tell, it is the truest one.
+    """
+    best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, 0.0
     for m in range(problem.cost.shape[1]):
-        n, bias = float(state.pulls[arm, m]), problem.bias[arm, m]
-        spread = problem.sigma * problem.sigma
-        doubt = params.doubt * bias * bias
-        mean, error = centre, 1.0 / weights + doubt
-        if n > 0.0:
-            total = state.sums[arm, m]
-            spread = variance(problem, n, total, state.squares[arm, m])
-            own = n / spread
-            weight = 1.0 / (1.0 / own + doubt)
-            others = weights - weight
-            mean, error = total / n, 1.0 / own
-            if others > 1e-9 * weights:
-                outside = (centre * weights - weight * mean) / others
-                outer = 1.0 / (1.0 / others + doubt)
-                mean = (mean * own + outside * outer) / (own + outer)
-                error = 1.0 / (own + outer)
-        excess = sign * (mean - v) - bias
-        error = hope * math.sqrt(error)
-        if m == problem.truest:
-            # A run must not be caught with one arm at the truest fidelity and the other at a cheap
-            # one because the truest once looked bad: its mean stays open longer than the others'.
-            error *= 1.0 + params.trust * math.log1p(0.05 * n)
-        square = error * error * hope_square(excess / error)
-        price = 2.0 * problem.cost[arm, m]
-        rate = square / ((spread + linear * math.sqrt(square)) * price)
-        if rate > best:
-            best, chosen = rate, m
-        if excess > 0.0:
-            rate = excess * excess / ((spread + linear * excess) * price)
-            if rate > best_plain:
-                best_plain, plain = rate, m
-    return best, chosen, plain
+        mean, error, spread = outlook(problem, params, state, arm, m)
+        excess = sign * (mean - v) - problem.bias[arm, m]
+        error *= hope * truest if m == problem.truest else hope
+        hoped, exact = rates(problem, excess, error, spread, problem.cost[arm, m])
+        best_plain = max(best_plain, exact)
+        if hoped > best:
+            best, chosen, plain = hoped, m, exact
+    return best, chosen, plain >= _ACTIVE * best_plain if best_plain > 0.0 else chosen == problem.truest
+
+
+@kernel
+def leader_promise(
+    problem: Arrays, params: TopTwoParams, state: State, leader: int, race: int, truest: float
+) -> tuple[int, bool]:
+    """The fidelity at which the leader gives most against all rivals together, and whether to be *active*.
+
+    Information against a rival counts as a part of what the rival itself would give for the same cost, times
+    the weight of that pair. `race` is where the number of arms in the race is, followed by the arms; `truest`
+    is as for `promise`.
+    """
+    best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, 0.0
+    for m in range(problem.cost.shape[1]):
+        mean, error, spread = outlook(problem, params, state, leader, m)
+        error *= params.hope * truest if m == problem.truest else params.hope
+        hoped, exact = 0.0, 0.0
+        for place in range(int(state.memory[race])):
+            at = int(state.memory[race + 1 + place]) * PER_ARM
+            weight = state.memory[at + WEIGHT]
+            if weight > 0.0:
+                excess = mean - state.memory[at + SPLIT] + params.epsilon - problem.bias[leader, m]
+                more, surely = rates(problem, excess, error, spread, problem.cost[leader, m])
+                hoped += weight * more
+                exact += weight * surely
+        best_plain = max(best_plain, exact)
+        if hoped > best:
+            best, chosen, plain = hoped, m, exact
+    return chosen, plain >= _ACTIVE * best_plain if best_plain > 0.0 else chosen == problem.truest

@@ -5,7 +5,7 @@ Layout, for K arms and M fidelities in use, one after the other:
 ===================  =========  ========================================================================
 what                 numbers    meaning
 ===================  =========  ========================================================================
-per arm              11 K       `mfbandit.algorithms.toptwo`: estimates and cached comparisons
+per arm              13 K       `mfbandit.algorithms.toptwo`: estimates and cached comparisons
 active statistics    3 K M      n, S, Q of the active rewards, by arm, then fidelity
 quiet                1          total cost when the race last changed: an arm was beaten, or arms returned
 race                 K + 1      how many arms are in the race, then which, in ascending order
@@ -17,9 +17,9 @@ records              12 K M     for every beaten arm: who beat it is in `State.n
 scratch              the rest   of the certificate
 ===================  =========  ========================================================================
 
-A reward is *active* if, before its pull, the sampling rule held this fidelity for the best one of the arm
-without any optimism. Active rewards form an evidence process of their own (Z in
-`mfbandit.confidence.evidence`) that needs no prior over fidelities.
+A reward is *active* if, before its pull, the sampling rule held this fidelity for a good one of the arm (giving
+at least 0.3 times what the best one gives) without any optimism. Active rewards form an evidence process of
+their own (Z in `mfbandit.confidence.evidence`) that needs no prior over fidelities.
 """
 
 from __future__ import annotations

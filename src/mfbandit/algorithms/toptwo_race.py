@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.algorithms.toptwo import CENTRE, DUE, INDEX, NOISE, PER_ARM, RESPITE, SHARE, SPENT, VALUE, TopTwoParams
+from mfbandit.algorithms.toptwo import (
+    CENTRE,
+    DUE,
+    GAIN,
+    INDEX,
+    LEADER_GAIN,
+    NOISE,
+    PER_ARM,
+    RESPITE,
+    SPENT,
+    VALUE,
+    WEIGHT,
+    TopTwoParams,
+)
 from mfbandit.algorithms.toptwo_memory import (
     PER_ROW,
     ROW_ARM,
@@ -27,6 +40,8 @@ _SHARE = 1.0 / 16.0
 _NEARBY = 3.0
 #: Estimated evidence counts for this many times the threshold at most: a rival that is not beaten yet has less.
 _MOST = 2.0
+#: Information per cost below which a pull tells nothing.
+_TINY = 1e-100
 #: The index of a challenger that has returned and is still to be pulled: before all others.
 _FIRST = -1e300
 
@@ -181,10 +196,12 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
     for place in range(left):
         b = int(state.memory[at + 1 + place])
         mine = b * PER_ARM
+        weight = 0.0
         if b != leader and not out_of_race(params, state, b, leader) and state.memory[mine + CENTRE] <= centre:
-            share = state.memory[mine + SHARE]
-            beyond = state.memory[mine + INDEX] - least - _NEARBY
-            balance += share * math.exp(-beyond) if beyond > 0.0 else share
+            weight = math.exp(min(0.0, least + _NEARBY - state.memory[mine + INDEX]))
+            weight /= max(_TINY, state.memory[mine + GAIN])
+            balance += weight * max(_TINY, state.memory[mine + LEADER_GAIN])
+        state.memory[mine + WEIGHT] = weight
     if closest >= 0 and (least == _FIRST or state.memory[closest * PER_ARM + CENTRE] > centre):
         balance = 0.0
     return kept, closest, balance

@@ -54,7 +54,7 @@ _OFFSET_PRIOR = (1.0 - _NEAR) / (1.0 + _NEAR)
 #: How much a fidelity that does not carry the gap may help.
 _HELP = 0.3
 #: Weights of the truest fidelity alone, of one carrying fidelity, and of the active rewards.
-_TRUEST, _CARRIED, _ACTIVE = 0.35, 0.25, 0.4
+_TRUEST, _CARRIED, _ACTIVE = 0.1, 0.1, 0.8
 #: Numbers at the start of the scratch space that belong to the caller.
 RESERVED = 2
 
