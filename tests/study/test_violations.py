@@ -93,6 +93,29 @@ def test_false_alarms_are_as_rare_as_promised():
     assert binomtest(alarms, trials, level, alternative="greater").pvalue > 0.01
 
 
+def flattered_by_its_judge(policy, seed):
+    """The judge lies by 0.45 about the worse arm, where 0.05 is allowed; a person costs twenty times more."""
+    truth = {"good": 0.7, "flattered": 0.5}
+    two = mf.Problem(list(truth), [("judge", 1.0, 0.05), ("human", 20.0, 0.0)], reward="bernoulli")
+    study = create_study(two, policy=policy, on_violation="widen", seed=seed, max_cost=20_000)
+    while not study.done:
+        for pull in study.ask(4):
+            lie = 0.45 if (pull.arm, pull.fidelity) == ("flattered", "judge") else 0.0
+            study.tell(pull, float(random.Random(pull.seed).random() < truth[pull.arm] + lie))
+    return study.result()
+
+
+def test_the_alarm_protects_only_where_two_fidelities_are_measured():
+    # As the documentation says: the default policy has no need to ask a person, and so never hears of the lie.
+    # By the judge the arms are 0.25 apart, of which the bounds explain 0.1: cheap grades seem to settle it.
+    believed = [flattered_by_its_judge("mf-toptwo", seed) for seed in range(5)]
+    assert any(result.best == "flattered" and result.violations == () for result in believed)
+    for seed in (4, 5):
+        result = flattered_by_its_judge("lucb-b:top=0.75,second=0.6,bound=kl", seed)
+        assert result.best == "good"
+        assert "arm 'flattered'" in result.violations[0]
+
+
 @pytest.mark.parametrize("action", ["stop", "drop", "widen"])
 def test_a_study_that_is_opened_again_goes_on_alike(action, tmp_path):
     whole = run(start(action))

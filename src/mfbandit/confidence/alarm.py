@@ -22,6 +22,9 @@ both fidelities, where s is the standard deviation of a reward, less about log n
 three fidelities each, at level 0.05, for violations of 0.05 beyond the bound: an alarm within 80 pulls per
 arm and fidelity for Gaussian rewards of standard deviation 0.05, 300 for Beta rewards of the same, 8000 for
 0/1 rewards.
+
+It sees only what was pulled: an arm that was measured at one fidelity contradicts nothing, however wrong its
+bound is, so that silence is no evidence that the bounds hold.
 """
 
 from __future__ import annotations

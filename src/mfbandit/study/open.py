@@ -76,7 +76,9 @@ def create_study(
         and are written faster.
     on_violation : {"ignore", "stop", "drop", "widen"}
         What happens when the data contradict a bias bound: nothing but a sentence in the result, or the
-        study stops, or takes no more notice of that fidelity, or widens its bound and goes on.
+        study stops, or takes no more notice of that fidelity, or widens its bound and goes on. Only an arm
+        that was measured at two fidelities can contradict a bound: the default policy may have no need to,
+        and a wrong bound then goes unnoticed.
     alarm_level : float
         The probability that the data of bounds that hold are ever taken to contradict them.
 
