@@ -1,6 +1,7 @@
 """Error rates of every policy that promises one, on instances made to hurt, with exact intervals.
 
     python benchmarks/errors.py [--device cuda --jobs 12] [--trials 1000000] > docs/errors.md
+    python benchmarks/errors.py --policies mf-toptwo              # its rows only
 
 Prints the page docs/errors.md; what it measures is said there.
 """
@@ -103,6 +104,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--jobs", type=int, default=1, help="processes; several compile while one plays on the GPU")
+    parser.add_argument("--policies", nargs="*", help="names, instead of all that are proven")
     arguments = parser.parse_args()
     started = time.perf_counter()
     made = [make() for make in INSTANCES]
@@ -110,7 +112,12 @@ def main() -> None:
     print(PAGE.format(delta=DELTA, trials=arguments.trials, most=MAX_COST, instances="\n".join(told)))
     print("| instance | policy | wrong | unfinished | error rate | 95% interval | mean pulls | mean cost |")
     print("| --- | --- | ---: | ---: | ---: | --- | ---: | ---: |", flush=True)
-    cases = [(place, policy) for place, instance in enumerate(made) for policy in policies(instance)]
+    cases = [
+        (place, policy)
+        for place, instance in enumerate(made)
+        for policy in policies(instance)
+        if arguments.policies is None or policy.partition(":")[0] in arguments.policies
+    ]
     play = functools.partial(row, arguments.trials, arguments.device)
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
         for line in pool.map(play, *zip(*cases, strict=True)):
