@@ -94,7 +94,7 @@ __all__ = ["MFTopTwo", "beaten_records", "evidence", "plan", "recommend"]
 #: What the sampling rule was tuned to on the built-in instances; none of it bears on correctness.
 TUNING = {
     "hope": 1.2,
-    "trust": 3.5,
+    "trust": 4.0,
     "doubt": 1.2,
     "forced": 0.07,
     "spread": 2.0,

@@ -24,8 +24,9 @@ __all__ = ["TopTwoParams", "leader_promise", "openness", "promise", "refresh", "
 CENTRE, PRECISION, SPENT, SPLIT, VALUE, LEADER_GAIN, GAIN, DUE, EVIDENCE, NOISE, RESPITE, INDEX, WEIGHT = range(13)
 PER_ARM = 13
 
-#: Beyond its variance, the part of a bounded reward's information that grows with the gap only linearly.
-_LINEAR = 0.35
+#: The evidence of bounded rewards, however small their variance, grows with the excess e over q as e / q only: this
+#: many times q (from the other end for the worse arm) is added to the variance for each unit of excess.
+_LINEAR = 0.8
 #: A spring that keeps v defined where no stream says anything.
 _SPRING = 1e-3
 #: From so many pulls' worth at the truest fidelity on, an arm's mean there is kept open longer.
@@ -97,6 +98,21 @@ def variance(problem: Arrays, n: float, total: float, squared: float) -> float:
 
 
 @kernel
+def bend(problem: Arrays, sign: float, mean: float) -> float:
+    """By how much the variance that decides a stream's information grows with its excess.
+
+    The divergence of 0/1 rewards from mean p to mean q is nearly (p - q)^2 / 2 V, with the variance V of a mean
+    two thirds of the way to q. Near 0 and 1 that is far larger than at p. Other rewards in [0, 1] may have
+    next to no variance, and give no more evidence than the variance-adaptive ratio can show.
+    """
+    if problem.kind == GAUSSIAN:
+        return 0.0
+    if problem.kind == BOUNDED:
+        return _LINEAR * (mean if sign > 0.0 else 1.0 - mean)
+    return max(0.0, sign * (2.0 * mean - 1.0)) * 2.0 / 3.0
+
+
+@kernel
 def truth(problem: Arrays, doubt: float, state: State, arm: int) -> tuple[float, float, float, float]:
     """An arm's estimated truth, the precision of that estimate, its noise, and the cost spent on the arm.
 
@@ -137,7 +153,6 @@ def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int
     The evidence of a stream whose mean is e beyond its bias from v is about n e^2 / 2 V. Its sum is
     convex in v: Newton's steps, kept between the ends of a bracket, find its minimum.
     """
-    linear = _LINEAR if problem.kind == BOUNDED else 0.0
     top = state.memory[leader * PER_ARM + CENTRE] + epsilon
     bottom = state.memory[rival * PER_ARM + CENTRE]
     middle = 0.5 * (top + bottom)
@@ -158,7 +173,7 @@ def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int
                 excess = sign * (total / n + shift - v) - problem.bias[arm, m]
                 if excess > 0.0:
                     spread = variance(problem, n, total, state.squares[arm, m])
-                    scale = spread + linear * excess
+                    scale = spread + bend(problem, sign, total / n) * excess
                     rate = n * excess / scale
                     force -= sign * rate
                     slope += n * spread / (scale * scale)
@@ -229,13 +244,12 @@ def openness(problem: Arrays, params: TopTwoParams, state: State, leader: int, r
 
 
 @kernel
-def rates(problem: Arrays, excess: float, error: float, spread: float, cost: float) -> tuple[float, float]:
+def rates(linear: float, excess: float, error: float, spread: float, cost: float) -> tuple[float, float]:
     """Information per cost of a stream whose mean is `excess` beyond its bias from v, give or take `error`.
 
-    Returned: the mean of e^2 / 2 V over what the excess may be, so that little-known streams get their
-    chance, and what it is if the estimate is exact.
+    Returned: the mean of e^2 / 2 V over what the excess e may be, so that little-known streams get their
+    chance, and what it is if the estimate is exact. V is `spread`, plus `linear` (see `bend`) times e.
     """
-    linear = _LINEAR if problem.kind == BOUNDED else 0.0
     square = error * error * hope_square(excess / error)
     hoped = square / ((spread + linear * math.sqrt(square)) * 2.0 * cost)
     plain = 0.0
@@ -266,7 +280,7 @@ def promise(
         mean, error, spread = outlook(problem, params, state, arm, m)
         excess = sign * (mean - v) - problem.bias[arm, m]
         error *= hope * truest if m == problem.truest else hope
-        hoped, exact = rates(problem, excess, error, spread, problem.cost[arm, m])
+        hoped, exact = rates(bend(problem, sign, mean), excess, error, spread, problem.cost[arm, m])
         best_plain = max(best_plain, exact)
         if hoped > best:
             best, chosen, plain = hoped, m, exact
@@ -293,7 +307,7 @@ def leader_promise(
             weight = state.memory[at + WEIGHT]
             if weight > 0.0:
                 excess = mean - state.memory[at + SPLIT] + params.epsilon - problem.bias[leader, m]
-                more, surely = rates(problem, excess, error, spread, problem.cost[leader, m])
+                more, surely = rates(bend(problem, 1.0, mean), excess, error, spread, problem.cost[leader, m])
                 hoped += weight * more
                 exact += weight * surely
         best_plain = max(best_plain, exact)

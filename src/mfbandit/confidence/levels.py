@@ -77,8 +77,9 @@ _SURE = 1.0 - 1e-9
 #: Below this the variance-adaptive ratio is set to 0, which is safe.
 _TINY = 1e-12
 _PER_OCTAVE = 1.0 / math.log(2.0)
-#: The smallest q (1 - q) that octaves tell apart.
-_LEAST_SPREAD = 1e-9
+#: The smallest q (1 - q) that octaves tell apart. Cells rest on octaves that rise towards the ends of [0, 1] and
+#: beyond; a stretch of v may reach from q inside to q beyond an end, so they must not rise far.
+_LEAST_SPREAD = 2.0**-6
 
 _NEAR_ZERO = tuple(2.0**-k for k in range(24, 3, -1))
 #: Ends of the stretches of v in [0, 1]: octaves near 0 and near 1, sixteenths between.
