@@ -81,6 +81,9 @@ class Verdict:
     """Whether the default reached its goals on one data set."""
 
     set: str
+    arms: int
+    fidelities: int
+    delta: float
     epsilon: float
     limit: float | None
     errors: bool
@@ -198,6 +201,9 @@ def verdict(task: Task, rows: list[Row], delta: float) -> Verdict:
     wanted = CHEAPER.get(task.name)
     return Verdict(
         set=task.name,
+        arms=task.instance.problem.n_arms,
+        fidelities=task.instance.problem.n_fidelities,
+        delta=delta,
         epsilon=task.epsilon,
         limit=None if task.epsilon else mf.theory.limit(task.instance, delta),
         errors=bool(binomtest(default.wrong, default.trials, delta, "greater").pvalue >= SIGNIFICANT),

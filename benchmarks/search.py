@@ -220,7 +220,14 @@ def main() -> None:
         for method in methods:
             rows.append(run(task, truth, method, arguments.searches))
             print_row(rows[-1])
-        written.append({"task": name, "truth": asdict(truth), "rows": [asdict(row) for row in rows]})
+        written.append(
+            {
+                "task": name,
+                "repeats": arguments.repeats,
+                "truth": asdict(truth),
+                "rows": [asdict(row) for row in rows],
+            }
+        )
     if arguments.json:
         arguments.json.write_text(json.dumps(written, indent=1))
 
