@@ -29,8 +29,8 @@ PER_ARM = 13
 _LINEAR = 0.8
 #: A spring that keeps v defined where no stream says anything.
 _SPRING = 1e-3
-#: From so many pulls' worth at the truest fidelity on, an arm's mean there is kept open longer.
-_ONSET = 4000.0
+#: From so many pulls' worth at the truest fidelity on, an arm's mean there is kept open longer, by this at most.
+_ONSET, _OPENEST = 4000.0, 3.0
 #: A fidelity is good enough for its rewards to be active if it gives this part of what the best one gives.
 _ACTIVE = 0.3
 
@@ -102,14 +102,14 @@ def bend(problem: Arrays, sign: float, mean: float) -> float:
     """By how much the variance that decides a stream's information grows with its excess.
 
     The divergence of 0/1 rewards from mean p to mean q is nearly (p - q)^2 / 2 V, with the variance V of a mean
-    two thirds of the way to q. Near 0 and 1 that is far larger than at p. Other rewards in [0, 1] may have
-    next to no variance, and give no more evidence than the variance-adaptive ratio can show.
+    two thirds of the way to q. Near 0 and 1 that is far from the one at p, on either side. Other rewards in [0, 1]
+    may have next to no variance, and give no more evidence than the variance-adaptive ratio can show.
     """
     if problem.kind == GAUSSIAN:
         return 0.0
     if problem.kind == BOUNDED:
         return _LINEAR * (mean if sign > 0.0 else 1.0 - mean)
-    return max(0.0, sign * (2.0 * mean - 1.0)) * 2.0 / 3.0
+    return sign * (2.0 * mean - 1.0) * 2.0 / 3.0
 
 
 @kernel
@@ -150,8 +150,9 @@ def refresh(problem: Arrays, doubt: float, state: State, arm: int) -> None:
 def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int) -> None:
     """Find the v where the evidence for "leader > v > rival" is least; remember v and the evidence.
 
-    The evidence of a stream whose mean is e beyond its bias from v is about n e^2 / 2 V. Its sum is
-    convex in v: Newton's steps, kept between the ends of a bracket, find its minimum.
+    The evidence of a stream whose mean is e beyond its bias from v is about n e^2 / 2 V, where V grows with e
+    (see `bend`) but is never under a third of the variance. The sum is convex in v: Newton's steps, kept between
+    the ends of a bracket, find its minimum.
     """
     top = state.memory[leader * PER_ARM + CENTRE] + epsilon
     bottom = state.memory[rival * PER_ARM + CENTRE]
@@ -173,11 +174,11 @@ def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int
                 excess = sign * (total / n + shift - v) - problem.bias[arm, m]
                 if excess > 0.0:
                     spread = variance(problem, n, total, state.squares[arm, m])
-                    scale = spread + bend(problem, sign, total / n) * excess
-                    rate = n * excess / scale
-                    force -= sign * rate
-                    slope += n * spread / (scale * scale)
-                    value += 0.5 * rate * excess
+                    linear = max(bend(problem, sign, total / n), -2.0 * spread / (3.0 * excess))
+                    scale = spread + linear * excess
+                    force -= sign * n * excess * (spread + 0.5 * linear * excess) / (scale * scale)
+                    slope += n * spread * spread / (scale * scale * scale)
+                    value += 0.5 * n * excess * excess / scale
         if force > 0.0:
             high = v
         else:
@@ -236,25 +237,26 @@ def openness(problem: Arrays, params: TopTwoParams, state: State, leader: int, r
     """How many times more standard errors count as possible at the truest fidelity than at others.
 
     A run must not be caught with one arm at the truest fidelity and the other at a cheap one because the
-    truest once looked bad: the more was spent on a pair, the longer its truest means stay open.
+    truest once looked bad: the more was spent on a pair, the longer its truest means stay open, up to a point.
     """
     spent = state.memory[leader * PER_ARM + SPENT] + state.memory[rival * PER_ARM + SPENT]
     cost = problem.cost[leader, problem.truest] + problem.cost[rival, problem.truest]
-    return 1.0 + params.trust * math.log1p(spent / (cost * _ONSET))
+    return min(_OPENEST, 1.0 + params.trust * math.log1p(spent / (cost * _ONSET)))
 
 
 @kernel
-def rates(linear: float, excess: float, error: float, spread: float, cost: float) -> tuple[float, float]:
+def rates(linear: float, excess: float, error: float, wider: float, spread: float, cost: float) -> tuple[float, float]:
     """Information per cost of a stream whose mean is `excess` beyond its bias from v, give or take `error`.
 
-    Returned: the mean of e^2 / 2 V over what the excess e may be, so that little-known streams get their
-    chance, and what it is if the estimate is exact. V is `spread`, plus `linear` (see `bend`) times e.
+    Returned: the mean of e^2 / 2 V over what the excess e may be, `wider` times further than `error` says, so that
+    little-known streams get their chance, and what it is if the estimate is exact. V is `spread`, plus `linear` (see
+    `bend`) times e.
     """
-    square = error * error * hope_square(excess / error)
-    hoped = square / ((spread + linear * math.sqrt(square)) * 2.0 * cost)
-    plain = 0.0
-    if excess > 0.0:
-        plain = excess * excess / ((spread + linear * excess) * 2.0 * cost)
+    reach = wider * error
+    square = reach * reach * hope_square(excess / reach)
+    some = max(0.0, excess)
+    hoped = square / (max(spread + linear * (some + error), spread / 3.0) * 2.0 * cost)
+    plain = some * some / (max(spread + linear * some, spread / 3.0) * 2.0 * cost)
     return hoped, plain
 
 
@@ -279,8 +281,9 @@ def promise(
     for m in range(problem.cost.shape[1]):
         mean, error, spread = outlook(problem, params, state, arm, m)
         excess = sign * (mean - v) - problem.bias[arm, m]
-        error *= hope * truest if m == problem.truest else hope
-        hoped, exact = rates(bend(problem, sign, mean), excess, error, spread, problem.cost[arm, m])
+        wider = truest if m == problem.truest else 1.0
+        linear = bend(problem, sign, mean)
+        hoped, exact = rates(linear, excess, hope * error, wider, spread, problem.cost[arm, m])
         best_plain = max(best_plain, exact)
         if hoped > best:
             best, chosen, plain = hoped, m, exact
@@ -300,14 +303,15 @@ def leader_promise(
     best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, 0.0
     for m in range(problem.cost.shape[1]):
         mean, error, spread = outlook(problem, params, state, leader, m)
-        error *= params.hope * truest if m == problem.truest else params.hope
+        wider = truest if m == problem.truest else 1.0
+        linear = bend(problem, 1.0, mean)
         hoped, exact = 0.0, 0.0
         for place in range(int(state.memory[race])):
             at = int(state.memory[race + 1 + place]) * PER_ARM
             weight = state.memory[at + WEIGHT]
             if weight > 0.0:
                 excess = mean - state.memory[at + SPLIT] + params.epsilon - problem.bias[leader, m]
-                more, surely = rates(bend(problem, 1.0, mean), excess, error, spread, problem.cost[leader, m])
+                more, surely = rates(linear, excess, params.hope * error, wider, spread, problem.cost[leader, m])
                 hoped += weight * more
                 exact += weight * surely
         best_plain = max(best_plain, exact)
