@@ -52,11 +52,11 @@ Three data sets that come with scikit-learn, a grid of candidates each. The trut
 |---|---|---:|---:|---:|---:|---:|
 {searches}
 
-A grid search is cheap and says nothing about its answer: on a near tie it picks the best candidate about as often
-as chance among the tied ones, and its user cannot know. `MultiFidelitySearchCV` goes on until it is sure, or says
-how sure it is when the money ends. "normal" takes scores to be normal with the noise of a pilot
-(`score_range="normal"`), which is much cheaper than assuming nothing but their range; "biases known" takes the
-biases from past tasks.
+A grid search is cheap and says nothing about its answer: where candidates nearly tie it picks the best one little
+more often than chance would among them, and its user cannot know. `MultiFidelitySearchCV` goes on until it is sure
+(of an answer within epsilon: 0.01, for diabetes 0.03), or says how sure it is when the money ends. "normal" takes
+scores to be normal with the noise of a pilot (`score_range="normal"`), which is much cheaper than assuming nothing
+but their range; "biases known" takes the biases from past tasks.
 """
 
 

@@ -133,6 +133,27 @@ def test_judges_cost_fifty_times_less_than_humans():
     assert 50 * full <= top
 
 
+@pytest.mark.parametrize(("name", "trials", "times"), [("mtbench_judges", 1000, 2), ("pandalm_judges", 60, 50)])
+def test_recorded_judges_pay(name, trials, times):
+    if not (SHARED / name).is_dir():
+        pytest.skip(f"data set {name} is not beside the checkout")
+    rows = mf.load_instance(SHARED / name)
+    full, top = (
+        mf.simulate(rows, policy, trials=trials, seed=0).cost.mean()
+        for policy in ("mf-toptwo", "mf-toptwo:fidelities=top")
+    )
+    assert times * full <= top
+
+
+@pytest.mark.parametrize("means", [(0.02, 0.001, 0.0), (1.0, 0.98, 0.97)])
+def test_rewards_near_an_end_are_cheaper_than_by_confidence_intervals(means):
+    near = instance([[mean] for mean in means], [[0.0]] * 3, [[1.0]] * 3)
+    ours, intervals = (
+        mf.simulate(near, policy, trials=200, seed=1).cost.mean() for policy in ("mf-toptwo", "lucb-top:bound=kl")
+    )
+    assert ours <= intervals
+
+
 @pytest.mark.parametrize("name", ["lcdb_kropt", "simopt_inventory"])
 def test_low_variance_pays(name):
     if not (SHARED / name).is_dir():
