@@ -98,7 +98,7 @@ TUNING = {
     "doubt": 1.2,
     "forced": 0.07,
     "spread": 2.0,
-    "check": 0.8,
+    "check": 0.5,
     "delay": 0.05,
 }
 #: A round costs at most this part of all that was spent, and pulls at most this part of the stream.
