@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from real import short
+from real_data import NOISE
 
 PAGE = """# On real data
 
@@ -29,15 +30,16 @@ Learning curves, agents, summaries, judges, ads, simulators. A pull draws one ro
 the same certificate, on the truest fidelity alone. The cheapest rival is the cheapest of the paper's Explore-A, -B
 and -C and of LUCB's other variants, with the paper's confidence bounds and with tighter ones, and of IISE; where
 those need to know the two best means they were told, nearly. Explore-A, -B and -C as the paper has them are in the
-next column, the cheapest of them (">": cut off at 20 times the default's cost). Successive halving promises
+next column (">": cut off at 20 times the cost, or after a million pulls). Successive halving promises
 nothing: the share of its answers that were right, as it is, and repeated until it costs what the default does.
 
-| data set | arms, fidelities | default | wrong | truest only | cheapest rival | paper's best | halving right |
+| data set | arms, fidelities | default | wrong | truest only | cheapest rival | paper's A, B, C | halving right |
 |---|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 
-In brackets: how many times the default's cost. A star marks a near tie (the gap of the two best is under two
-standard errors of it): any arm within a stated epsilon of the best is right there, {epsilons}.
+In brackets, and for A, B and C: how many times the default's cost. A dagger marks sets with one row per cell, to
+which the noise was added that `benchmarks/real_data.py` states. A star marks a near tie (the gap of the two best is
+under two standard errors of it): any arm within a stated epsilon of the best is right there, {epsilons}.
 
 Where the cheap fidelities say little, as in {useless}, the default costs about what the truest fidelity alone does.
 Where they say much, it costs a fraction: on `pandalm_judges`, language models graded by two judges and by people,
@@ -68,7 +70,12 @@ def number(x: float) -> str:
 def priced(row: dict[str, Any], default: float) -> str:
     """A cost, and how many times the default's it is."""
     mark = "" if row["stopped"] == 1.0 else ">"
-    return f"{mark}{number(row['mean_cost'])} ({mark}{row['mean_cost'] / default:.3g})"
+    return f"{mark}{number(row['mean_cost'])} ({times(row, default)})"
+
+
+def times(row: dict[str, Any], default: float) -> str:
+    """How many times the default's cost, marked where runs were cut short."""
+    return ("" if row["stopped"] == 1.0 else ">") + f"{row['mean_cost'] / default:.3g}"
 
 
 def real_row(one: dict[str, Any]) -> str:
@@ -77,13 +84,14 @@ def real_row(one: dict[str, Any]) -> str:
     cost = default["mean_cost"]
     name = one["rival"].lstrip(">")
     rival = next(row for row in others if short(row["policy"]) == short(name))
-    paper = min(others[:3], key=lambda row: row["mean_cost"])
+    paper = " / ".join(times(row, cost) for row in others[:3])
     halving = [row for row in others if row["policy"].startswith("successive")]
     right = " / ".join(f"{1 - row['wrong'] / row['trials']:.2f}" for row in halving)
+    marks = ("*" if one["epsilon"] else "") + ("†" if one["set"] in NOISE else "")
     return (
-        f"| {one['set']}{'*' if one['epsilon'] else ''} | {one['arms']}, {one['fidelities']} | {number(cost)} "
+        f"| {one['set']}{marks} | {one['arms']}, {one['fidelities']} | {number(cost)} "
         f"| {default['wrong']}/{default['trials']:,} | {priced(truest, cost)} | {priced(rival, cost)} `{short(name)}` "
-        f"| {priced(paper, cost)} | {right} |"
+        f"| {paper} | {right} |"
     )
 
 
@@ -93,10 +101,10 @@ def search_rows(one: dict[str, Any]) -> list[str]:
     for row in one["rows"]:
         found = row["found"]
         claims = [each["confidence"] for each in found if each["confidence"] is not None]
-        method = row["method"].strip()
-        known = not row["method"].startswith(" ")
+        name = row["method"]
+        method = f"`MultiFidelitySearchCV`, {name.strip()}" if name.startswith(" ") else name
         lines.append(
-            f"| {one['task']}, {len(one['truth']['scores'])} | {f'`{method}`' if known and 'CV' in method else method} "
+            f"| {one['task']}, {len(one['truth']['scores'])} | {f'`{method}`' if method.endswith('CV') else method} "
             f"| {len(found)} | {np.mean([each['samples'] for each in found]):,.0f} | {row['best'] / len(found):.0%} "
             f"| {row['within'] / len(found):.0%} | {f'{np.mean(claims):.3f}' if claims else 'nothing'} |"
         )

@@ -65,6 +65,11 @@ def test_the_interval_is_that_of_clopper_and_pearson(capsys):
     assert found["stderr_cost"] == pytest.approx(found["std_cost"] / 2.0)
 
 
+def test_the_policy_is_the_default_one_unless_another_is_named(capsys):
+    assert main(["simulate", "figure-1a", "--trials", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["policy"] == "mf-toptwo"
+
+
 def test_several_policies_are_an_array_in_their_order(capsys):
     found = report(capsys, "figure-1a", "-p", "lucb-top", "-p", "lucb-c", "--trials", "2")
     assert [one["policy"] for one in found] == ["lucb-top", "lucb-c"]

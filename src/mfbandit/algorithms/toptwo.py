@@ -32,7 +32,7 @@ _SPRING = 1e-3
 #: From so many pulls' worth at the truest fidelity on, an arm's mean there is kept open longer, by this at most.
 _ONSET, _OPENEST = 4000.0, 3.0
 #: A fidelity is good enough for its rewards to be active if it gives this part of what the best one gives.
-_ACTIVE = 0.3
+_GOOD = 0.3
 
 
 class TopTwoParams(NamedTuple):
@@ -48,7 +48,7 @@ class TopTwoParams(NamedTuple):
     hope: float
     """How many standard errors of a stream's mean count as possible."""
     trust: float
-    """How much this grows, for the truest fidelity, with the logarithm of the cost spent on the arm."""
+    """How much this grows, for the truest fidelity, with the logarithm of the cost spent on a pair."""
     doubt: float
     """Variance that is ascribed to a bias, as a part of its squared bound."""
     forced: float
@@ -261,6 +261,12 @@ def rates(linear: float, excess: float, error: float, wider: float, spread: floa
 
 
 @kernel
+def is_good(problem: Arrays, fidelity: int, gives: float, best: float) -> bool:
+    """Whether a fidelity is good without any hope, by what it and the best one give; the truest if none gives any."""
+    return bool(gives >= _GOOD * best) if best > 0.0 else bool(fidelity == problem.truest)
+
+
+@kernel
 def promise(
     problem: Arrays,
     params: TopTwoParams,
@@ -287,7 +293,7 @@ def promise(
         best_plain = max(best_plain, exact)
         if hoped > best:
             best, chosen, plain = hoped, m, exact
-    return best, chosen, plain >= _ACTIVE * best_plain if best_plain > 0.0 else chosen == problem.truest
+    return best, chosen, is_good(problem, chosen, plain, best_plain)
 
 
 @kernel
@@ -317,4 +323,4 @@ def leader_promise(
         best_plain = max(best_plain, exact)
         if hoped > best:
             best, chosen, plain = hoped, m, exact
-    return chosen, plain >= _ACTIVE * best_plain if best_plain > 0.0 else chosen == problem.truest
+    return chosen, is_good(problem, chosen, plain, best_plain)

@@ -24,14 +24,14 @@ _DEFAULT_MAX_PULLS = 100_000_000
 def simulate(
     instance: InstanceName,
     policy: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(
             "--policy",
             "-p",
             help="name or name:key=value,... (see 'mfbandit policies'); repeat to compare.",
-            show_default=False,
+            show_default="mf-toptwo",
         ),
-    ],
+    ] = None,
     delta: Delta = 0.05,
     epsilon: Annotated[float, typer.Option(help="An answer this close to the best is good enough.")] = 0.0,
     budget: Annotated[float | None, typer.Option(help="What to spend, for policies that minimise regret.")] = None,
@@ -54,6 +54,8 @@ def simulate(
     Policies that are compared share their luck: the same seed gives them the same rewards. Exit code 1
     if some policy did not stop in any trial.
 
+    Example: [bold]mfbandit simulate judges[/bold]
+
     Example: [bold]mfbandit simulate figure-1a -p lucb-a:top=0.95,second=0.75 -p lucb-top --delta 0.1[/bold]
 
     Example: [bold]mfbandit simulate figure-1a -p elimination -p mf-ucb --budget 100000 --trials 20[/bold]
@@ -66,7 +68,7 @@ def simulate(
     for name, value in (("budget", budget), ("max_cost", max_cost)):
         check_finite(name, value)
     loaded = load_instance(instance)
-    chosen = [read_policy(text) for text in policy]
+    chosen = [read_policy(text) for text in policy or ["mf-toptwo"]]
     # All are checked first: a mistake in the last must not cost the time of the others.
     goal = Goal(delta=delta, epsilon=epsilon, budget=math.inf if budget is None else budget)
     for one in chosen:

@@ -69,8 +69,8 @@ _EFFECT_EXPM1 = tuple(math.expm1(effect) for effect in _EFFECT)
 _FRACTION = (0.97, 0.93, 0.87, *(0.8 * 2.0 ** (-0.5 * j) for j in range(_GRID - 3)))
 _FRACTION_LOSS = tuple(math.log1p(-c) + c for c in _FRACTION)
 
-#: What part of a level is made by the tilt; the rest varies with the variance, which costs next to nothing
-#: where effects are small, even for 0/1 rewards.
+#: What part of a level is the tilt's. The rest is the variance-adaptive ratio's, which where effects are small
+#: loses next to nothing even on 0/1 rewards.
 _TILTED = tuple(max(0.05, min(0.5, 0.5 * 2.0 ** (-0.5 * (j - 2)))) for j in range(_GRID))
 #: From here on "mean <= q" says nothing about a reward in [0, 1], and the ratio is set to 1.
 _SURE = 1.0 - 1e-9
