@@ -50,6 +50,27 @@ def test_other_policies_get_certificates_too(policy):
     assert verify(result.certificate).valid
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_stops_by_pairs_keeps_what_beat_every_arm(seed):
+    instance = mf.load_instance("figure-1a")
+    result = play(instance.problem, instance.evaluator(seed=seed), delta=0.1, policy="mf-grad:threshold=ours,batch=20")
+    assert result.status == "certified"
+    assert result.certificate["kind"] == "pairs"
+    assert verify(result.certificate).reasons == ()
+
+
+def test_pairs_are_judged_without_numba_too(monkeypatch):
+    problem = mf.Problem(["a", "b"], [("exact", 1.0, 0.0)], reward="bernoulli")
+    proof = play(problem, lambda pull: float(pull.arm == "b"), delta=0.1).certificate
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert verify(proof).valid
+    study = mf.create_study(problem)
+    for _ in range(3):
+        for pull in study.ask(100):
+            study.tell(pull, float(pull.arm == "b"))
+    assert 0.0 < study.confidence < 0.95
+
+
 def test_gaussian_rewards_biases_per_arm_and_epsilon():
     problem = mf.Problem.from_arrays(
         [[0.1, 5.0], [0.2, 5.0], [0.1, 4.0]],

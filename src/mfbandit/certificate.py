@@ -6,7 +6,8 @@ that moment, since the final statistics alone need not prove it again. All stati
 (rewards of a range mapped to [0, 1]; Gaussian rewards as they are).
 
 There are two kinds of evidence, both valid at any time: ``pairs``, the joint evidence of
-`mfbandit.confidence.evidence` by which `mf-toptwo` stops, and ``arms``, the product of two arms' own
+`mfbandit.confidence.evidence` by which `mf-toptwo` and
+`mf-grad:threshold=ours` stop, and ``arms``, the product of two arms' own
 e-processes (`mfbandit.confidence.arm`), computed for the answers of all other policies.
 """
 
@@ -22,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfbandit.algorithms import policy as read_policy
-from mfbandit.algorithms.mf_toptwo import MFTopTwo
-from mfbandit.algorithms.toptwo_memory import beaten_records, proves
+from mfbandit.confidence.pair_records import beaten_records, proves
 from mfbandit.core import GAUSSIAN, Arrays, Goal, State, arrays, new_state
 from mfbandit.errors import InvalidInput, MfbanditError
 from mfbandit.problem import Problem
@@ -64,10 +64,8 @@ def certificate(view: View) -> dict[str, Any]:
     settings, problem = view.settings, view.problem
     names = problem.arms
     threshold = _threshold(len(view.arms), settings.delta)
-    if isinstance(settings.policy, MFTopTwo):
-        kind, evidence = "pairs", _pair_evidence(view)
-    else:
-        kind, evidence = "arms", _arm_evidence(view)
+    kind = view.stops_by
+    evidence = _pair_evidence(view) if kind == "pairs" else _arm_evidence(view)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -120,7 +118,7 @@ def _pair_evidence(view: View) -> list[dict[str, Any]]:
     names = [view.settings.problem.arms[arm] for arm in view.arms]
     return [
         {**entry, "arm": names[entry["arm"]], "by": names[entry["by"]]}
-        for entry in beaten_records(view.arrays, view.state)
+        for entry in beaten_records(view.arrays, view.params, view.state)
     ]
 
 

@@ -139,6 +139,8 @@ class Algorithm:
     """Whether counts, sums and what is derived from them are all the statistics it reads."""
     derived: bool = False
     """Whether its memory follows from the rest of the state: all zeros, it is made anew."""
+    evidence: str = "arms"
+    """What it stops by: "pairs" if by `mfbandit.confidence.pair`, with a record of every victory."""
 
 
 def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:

@@ -33,7 +33,18 @@ from typing import Any, TypeVar
 
 from mfbandit.errors import MissingExtra
 
-__all__ = ["bind", "compiled", "cuda_module", "digest", "kernel", "on_device", "product", "slot", "wrap64"]
+__all__ = [
+    "bind",
+    "compiled",
+    "compiled_or_plain",
+    "cuda_module",
+    "digest",
+    "kernel",
+    "on_device",
+    "product",
+    "slot",
+    "wrap64",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -299,6 +310,14 @@ def compiled(function: F, *, store: bool = True) -> F:
 
     built: F = build(function, True)
     return built
+
+
+def compiled_or_plain(function: F) -> F:
+    """The compiled form of a kernel or, where numba is missing, the kernel itself, which gives the same."""
+    try:
+        return compiled(function)
+    except MissingExtra:
+        return function
 
 
 def cuda_module() -> Any:

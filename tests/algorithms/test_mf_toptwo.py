@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.algorithms.mf_toptwo import MFTopTwo, beaten_records, evidence
-from mfbandit.algorithms.toptwo_memory import from_record, quiet_at
+from mfbandit.algorithms.mf_toptwo import MFTopTwo
+from mfbandit.algorithms.toptwo_memory import quiet_at
+from mfbandit.confidence.pair_records import beaten_records, evidence, from_record, proves
 from mfbandit.core import Goal, arrays, new_state, observe
 from mfbandit.errors import PolicyError
 from mfbandit.instances import BernoulliLaw, BetaLaw, GaussianLaw, TableLaw
@@ -272,14 +273,18 @@ def play(case, delta):
 def test_records_prove_every_defeat_again():
     case = instance([[0.8, 0.85], [0.4, 0.5], [0.3, 0.2]], [[0.1, 0.0]] * 3, [[0.2, 1.0]] * 3)
     used, algorithm, state = play(case, 0.1)
-    records = beaten_records(used, state)
+    records = beaten_records(used, algorithm.params, state)
     assert [entry["arm"] for entry in records] == [1, 2]
     threshold = math.log(2 / 0.1)
     for entry in records:
         assert entry["by"] == 0
         assert entry["evidence"] == threshold
-        again = from_record(used, entry)
-        assert evidence(used, algorithm.params, again, entry["by"], entry["arm"]) >= threshold - 0.05
+        again, active, _ = from_record(used, entry)
+        params = algorithm.params._replace(active=active)
+        assert evidence(used, params, again, entry["by"], entry["arm"]) >= threshold - 0.05
+        assert proves(used, algorithm.params, entry, threshold)
+        assert proves(used, algorithm.params, entry, threshold, fast=False)
+        assert not proves(used, algorithm.params, entry, threshold + 20.0)
 
 
 def test_evidence_changes_no_state():

@@ -84,3 +84,17 @@ def test_only_the_truest_fidelity_is_lucb_top():
 )
 def test_only_what_has_a_proof_says_so(text: str, proven: bool) -> None:
     assert mf.policy(text).proven is proven
+    assert mf.policy(text).proven_for(mf.load_instance("figure-1a").problem) is proven
+
+
+@pytest.mark.parametrize(("reward", "proven"), [("bernoulli", False), ("bounded", False), (mf.Gaussian(0.3), True)])
+def test_the_threshold_of_mf_grad_theory_is_proven_for_gaussian_rewards_only(reward, proven: bool) -> None:
+    problem = mf.Problem(["a", "b"], [("exact", 1.0, 0.0)], reward=reward)
+    assert mf.policy("mf-grad:threshold=theory").proven_for(problem) is proven
+    assert mf.policy("mf-grad:threshold=ours").proven_for(problem)
+    assert not mf.policy("mf-grad").proven_for(problem)
+    study = mf.create_study(problem, policy="mf-grad:threshold=theory", delta=0.2)
+    while not study.done:
+        for pull in study.ask(100):
+            study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
+    assert study.status == ("certified" if proven else "answered")

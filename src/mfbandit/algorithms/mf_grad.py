@@ -41,8 +41,10 @@ from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
 from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, pair_scratch, prove
+from mfbandit.confidence.pair_records import record, records_size
 from mfbandit.core import BOUNDED, GAUSSIAN, OWN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
+from mfbandit.problem import Gaussian, Problem
 
 __all__ = ["MFGrad", "MfGradParams", "plan", "recommend"]
 
@@ -67,9 +69,16 @@ class MfGradParams(NamedTuple):
     """The constant learning rate; 0 for 1 / sqrt(step + 1)."""
     proven: bool
     """Whether the threshold is the theory's."""
-    kind: int
+    evidence: int
     """Which likelihood ratios our certificates are made of."""
     batch: int
+    active: int
+    """Where the active statistics start in `State.memory`."""
+
+    @property
+    def threshold(self) -> float:
+        """What our certificates have to reach."""
+        return self.log_factor
 
 
 @slot
@@ -100,16 +109,16 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
     arms, fidelities = problem.cost.shape
     size, leader = arms * fidelities, pair.leader
     truths = BLOCKS * size
-    due, active = truths + 2 * arms, truths + 3 * arms
-    scratch = active + 3 * size
-    if state.notes[leader] > 0 and params.epsilon == 0.0:
-        return False
+    due, active = truths + 2 * arms, params.active
+    scratch = state.memory.shape[0] - pair_scratch(fidelities)
     for k in range(arms):
         for m in range(fidelities):
             place = active + 3 * (k * fidelities + m)
             state.memory[place] = float(state.pulls[k, m])
             state.memory[place + 1] = state.sums[k, m]
             state.memory[place + 2] = state.squares[k, m]
+    if state.notes[leader] > 0 and params.epsilon == 0.0:
+        return False
     done = True
     for b in range(arms):
         beaten = state.notes[b] == leader + 1 or (params.epsilon == 0.0 and state.notes[b] > 0)
@@ -122,7 +131,7 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
         step = 0.1 * abs(state.memory[truths + leader] - state.memory[truths + b]) + 1e-3 * problem.sigma
         verdict = prove(
             problem,
-            params.kind,
+            params.evidence,
             params.epsilon,
             state,
             leader,
@@ -134,7 +143,7 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
             scratch,
         )
         if verdict == PROVEN:
-            state.notes[b] = leader + 1
+            record(problem, active, state, leader, b)
         else:
             # Evidence that lacks something comes with a few percent more pulls at the earliest.
             lacks = state.memory[scratch + SHORTFALL] if verdict == REFUTED else 0.0
@@ -281,8 +290,12 @@ class MFGrad(Policy):
 
     @property
     def proven(self) -> bool:
-        """Whether the threshold has a proof."""
+        """Whether the threshold has a proof, that of "theory" for Gaussian rewards only."""
         return self.threshold != "practical"
+
+    def proven_for(self, problem: Problem) -> bool:
+        """Whether the threshold has a proof for the rewards of a problem."""
+        return self.threshold == "ours" or (self.threshold == "theory" and isinstance(problem.reward, Gaussian))
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
@@ -290,6 +303,9 @@ class MFGrad(Policy):
         ours = self.threshold == "ours"
         kinds = {GAUSSIAN: NORMAL, BOUNDED: BOTH}
         memory = BLOCKS * arms * fidelities + 2 * arms
+        active = memory + arms
+        if ours:
+            memory = active + 3 * arms * fidelities + records_size(problem) + int(pair_scratch(fidelities))
         return Algorithm(
             plan=bind(plan, settled=by_certificate if ours else by_threshold),
             recommend=recommend,
@@ -298,11 +314,13 @@ class MFGrad(Policy):
                 epsilon=goal.epsilon,
                 rate=0.25 if self.rate == "constant" else 0.0,
                 proven=self.threshold == "theory",
-                kind=kinds.get(problem.kind, TILT),
+                evidence=kinds.get(problem.kind, TILT),
                 batch=self.batch,
+                active=active,
             ),
             rows=arms * fidelities,
-            memory=memory + (arms + 3 * arms * fidelities + pair_scratch(fidelities) if ours else 0),
+            memory=memory,
             notes=OWN + 1,
             sums_only=not ours,
+            evidence="pairs" if ours else "arms",
         )

@@ -55,7 +55,6 @@ from mfbandit.algorithms.toptwo import (
     refresh,
     split,
     start,
-    truth,
 )
 from mfbandit.algorithms.toptwo_memory import (
     CLOCK,
@@ -63,12 +62,10 @@ from mfbandit.algorithms.toptwo_memory import (
     ROWS,
     active_at,
     arm_of_row,
-    beaten_records,
-    evidence,
+    beat,
     memory_size,
     note_row,
     race_at,
-    record,
     rows_for,
     scratch_at,
     take_in,
@@ -83,13 +80,14 @@ from mfbandit.algorithms.toptwo_race import (
     racers,
     resting,
 )
+from mfbandit.confidence.estimate import truth
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
 from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 
-__all__ = ["MFTopTwo", "beaten_records", "evidence", "plan", "recommend"]
+__all__ = ["MFTopTwo", "plan", "recommend"]
 
 #: What the sampling rule was tuned to on the built-in instances; none of it bears on correctness.
 TUNING = {
@@ -108,7 +106,7 @@ _ROUND, _PART = 0.01, 0.25
 @kernel
 def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
     """Compute the certificate of a pair if it may hold; if it does, the rival is beaten."""
-    at, scratch = rival * PER_ARM, scratch_at(problem)
+    at, scratch = rival * PER_ARM, scratch_at(problem, state)
     value = state.memory[at + VALUE]
     # Evidence grows in proportion to what is spent on either arm, however little that is beside the other's.
     spent = state.memory[leader * PER_ARM + SPENT] * state.memory[at + SPENT]
@@ -129,7 +127,7 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
         scratch,
     )
     if verdict == PROVEN:
-        record(problem, params, state, leader, rival)
+        beat(problem, params, state, leader, rival)
     else:
         # What lacks comes by drift and by luck: evidence f moves by about sqrt(2 f r) while the cost
         # spent on the pair grows by a part r. Look again when two such moves may have bridged it.
@@ -326,6 +324,7 @@ class MFTopTwo(Policy):
             epsilon=goal.epsilon,
             evidence=evidence,
             batch=self.batch,
+            active=int(active_at(problem)),
             **TUNING,
         )
         return Algorithm(
@@ -335,4 +334,5 @@ class MFTopTwo(Policy):
             rows=arms,
             memory=memory_size(problem),
             notes=CLOCK,
+            evidence="pairs",
         )

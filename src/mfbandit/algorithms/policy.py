@@ -81,6 +81,10 @@ class Policy:
         """Whether stopping by itself means that the answer is right with probability 1 - delta."""
         return self.guarantee
 
+    def proven_for(self, problem: Problem) -> bool:
+        """Whether that is so for a problem with these rewards."""
+        return self.proven
+
     @property
     def preset(self) -> frozenset[str]:
         """Fields that the name itself says."""

@@ -10,10 +10,11 @@ import math
 from typing import NamedTuple
 
 from mfbandit.algorithms.explore import put
-from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, Arrays, Ints, State
+from mfbandit.confidence.estimate import truth, variance
+from mfbandit.core import BOUNDED, GAUSSIAN, Arrays, Ints, State
 from mfbandit.kernel import kernel
 
-__all__ = ["TopTwoParams", "leader_promise", "openness", "promise", "refresh", "split", "start", "truth"]
+__all__ = ["TopTwoParams", "leader_promise", "openness", "promise", "refresh", "split", "start"]
 
 #: What is remembered per arm, in `State.memory`: its estimated truth and that estimate's precision, the
 #: cost spent on it; as a rival of the leader: v, the evidence there, the most information per cost that
@@ -45,6 +46,8 @@ class TopTwoParams(NamedTuple):
     """Which likelihood ratios: see `mfbandit.confidence.levels`."""
     batch: int
     """Pulls per round; 0 if rounds grow."""
+    active: int
+    """Where the active statistics start in `State.memory`."""
     hope: float
     """How many standard errors of a stream's mean count as possible."""
     trust: float
@@ -87,17 +90,6 @@ def start(problem: Arrays, state: State, out: Ints) -> int:
 
 
 @kernel
-def variance(problem: Arrays, n: float, total: float, squared: float) -> float:
-    """The variance of a stream, estimated and kept away from zero."""
-    if problem.kind == GAUSSIAN:
-        return problem.sigma * problem.sigma
-    if problem.kind == BERNOULLI:
-        p = (total + 0.5) / (n + 1.0)
-        return p * (1.0 - p)
-    return (max(0.0, squared - total * total / n) + 0.1) / (n + 1.0)
-
-
-@kernel
 def bend(problem: Arrays, sign: float, mean: float) -> float:
     """By how much the variance that decides a stream's information grows with its excess.
 
@@ -110,30 +102,6 @@ def bend(problem: Arrays, sign: float, mean: float) -> float:
     if problem.kind == BOUNDED:
         return _LINEAR * (mean if sign > 0.0 else 1.0 - mean)
     return sign * (2.0 * mean - 1.0) * 2.0 / 3.0
-
-
-@kernel
-def truth(problem: Arrays, doubt: float, state: State, arm: int) -> tuple[float, float, float, float]:
-    """An arm's estimated truth, the precision of that estimate, its noise, and the cost spent on the arm.
-
-    The streams are weighted by one over their variance, a bias counting as noise of variance
-    `doubt` times its squared bound. What is returned as noise is the standard error due to rewards alone.
-    """
-    weights, centre, spent, noises = 0.0, 0.0, 0.0, 0.0
-    for m in range(problem.cost.shape[1]):
-        n = float(state.pulls[arm, m])
-        if n > 0.0:
-            total, bias = state.sums[arm, m], problem.bias[arm, m]
-            noise = variance(problem, n, total, state.squares[arm, m]) / n
-            weight = 1.0 / (noise + doubt * bias * bias)
-            weights += weight
-            noises += weight * weight * noise
-            centre += weight * total / n
-            spent += n * problem.cost[arm, m]
-    if weights > 0.0:
-        centre /= weights
-        noises = math.sqrt(noises) / weights
-    return centre, weights, noises, spent
 
 
 @kernel

@@ -37,6 +37,7 @@ PROVEN, REFUTED, OPEN = 1, 0, -1
 LOWEST_AT, SHORTFALL = 0, 1
 
 
+@kernel
 def pair_scratch(fidelities: int) -> int:
     """How many numbers of scratch space the kernels of this file need."""
     return evidence_scratch(fidelities) + _STACK

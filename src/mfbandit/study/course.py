@@ -265,7 +265,9 @@ class Course:
         elif settings.spends:
             self.ended = "budget" if settings.limit == settings.budget else "max_cost"
         else:
-            self.ended = "max_cost" if cut else "certified" if settings.policy.proven else "answered"
+            self.ended = (
+                "max_cost" if cut else "certified" if settings.policy.proven_for(settings.problem) else "answered"
+            )
 
     @property
     def _stops(self) -> bool:

@@ -13,6 +13,8 @@ from typing import Any
 
 from mfbandit.confidence import process_kernels
 from mfbandit.confidence.arm import arm_interval, arm_log_e_above, arm_log_e_below
+from mfbandit.confidence.pair_records import beaten_records
+from mfbandit.confidence.pair_records import evidence as pair_evidence
 from mfbandit.core import BERNOULLI, GAUSSIAN, Arrays, State
 from mfbandit.kernel import bind
 
@@ -51,19 +53,17 @@ def confidence(problem: Arrays, state: State, answer: int, epsilon: float) -> fl
 
 
 def pair_confidence(problem: Arrays, params: Any, state: State, answer: int) -> float:
-    """The same from the joint evidence of pairs by which `mf-toptwo` stops.
+    """The same from the joint evidence of pairs, for policies that stop by it.
 
     A beaten arm counts with what was proven when it was beaten; with epsilon > 0 only victories of the
     answer itself count.
     """
-    from mfbandit.algorithms.toptwo_memory import beaten_records, evidence
-
     arms = problem.cost.shape[0]
     if arms < 2:
         return 1.0
     proven = {
         entry["arm"]: entry["evidence"]
-        for entry in beaten_records(problem, state)
+        for entry in beaten_records(problem, params, state)
         if params.epsilon == 0.0 or entry["by"] == answer
     }
     least = math.inf
@@ -73,7 +73,7 @@ def pair_confidence(problem: Arrays, params: Any, state: State, answer: int) -> 
         value = proven.get(b)
         if value is None:
             pulled = state.pulls[answer].any() and state.pulls[b].any()
-            value = evidence(problem, params, state, answer, b) if pulled else 0.0
+            value = pair_evidence(problem, params, state, answer, b) if pulled else 0.0
         least = min(least, value)
     return float(max(0.0, 1.0 - (arms - 1) * math.exp(-min(700.0, max(0.0, least)))))
 

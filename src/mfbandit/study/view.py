@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from mfbandit.algorithms import MFTopTwo
 from mfbandit.core import PULLS, Arrays
 from mfbandit.study.course import Course
 from mfbandit.study.evidence import confidence, interval, pair_confidence
@@ -25,6 +24,8 @@ class View:
         """Index in the problem of each fidelity in use, one per column of the statistics."""
         self.arrays: Arrays = course.lineup.problem
         self.params = course.lineup.algorithm.params
+        self.stops_by = course.lineup.algorithm.evidence
+        """The evidence that the policy stops by, "pairs" or "arms"."""
         self.state = copy_state(course.state)
         # The clock of policies moves when a row of a round is complete; people count every result.
         self.pulls = int(course.state.clock[PULLS]) + course.round.loose()
@@ -51,7 +52,7 @@ class View:
         if self.best is None:
             return 0.0
         place = self.arms.index(self.answer)
-        if isinstance(self.settings.policy, MFTopTwo):
+        if self.stops_by == "pairs":
             sure = pair_confidence(self.arrays, self.params, self.state, place)
         else:
             sure = confidence(self.arrays, self.state, place, self.settings.epsilon / self._span)
