@@ -12,7 +12,7 @@ text is run step by step by a study, compiled over thousands of simulated trials
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ __all__ = [
     "State",
     "afford",
     "arrays",
+    "keep_arms",
     "mean_of",
     "new_state",
     "observe",
@@ -178,6 +179,16 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
         sigma=float(sigma),
         spread=float(spread),
         rounder=float(rounder),
+    )
+
+
+def keep_arms(problem: Arrays, arms: Sequence[int]) -> Arrays:
+    """What kernels see of some arms. Which fidelity is the truth stays as it is."""
+    kept = list(arms)
+    return problem._replace(
+        cost=np.ascontiguousarray(problem.cost[kept]),
+        bias=np.ascontiguousarray(problem.bias[kept]),
+        rate=np.ascontiguousarray(problem.rate[kept]),
     )
 
 

@@ -17,6 +17,7 @@ from mfbandit.validation import (
     FloatArray,
     Names,
     Numbers,
+    as_list,
     as_names,
     as_numbers,
     check_keys,
@@ -124,6 +125,8 @@ class Problem:
     def from_json(cls, data: Mapping[str, Any]) -> Problem:
         """Read back what :meth:`to_json` wrote."""
         keys = check_keys(data, ("arms", "fidelities", "reward"), (), "a problem", ProblemError)
+        # A number of arms would be made into as many names, however large it is.
+        as_list(keys["arms"], "the arms of a problem must be a list of names", ProblemError)
         return cls(keys["arms"], keys["fidelities"], keys["reward"])
 
     def to_json(self) -> dict[str, Any]:
@@ -165,6 +168,35 @@ class Problem:
         # Columns of equal cost must tie exactly, so the mean is taken the same way in each.
         dearness = [float(np.mean(np.ascontiguousarray(self.costs[:, m]))) for m in unbiased]
         return int(max(zip(dearness, unbiased, strict=True))[1])
+
+    def widened(self, added: Mapping[int, float]) -> Problem:
+        """The problem with wider bias bounds, up to the width of the rewards' range.
+
+        Parameters
+        ----------
+        added
+            What is added to all bounds of a fidelity, by its column, as a share of the range (Gaussian
+            rewards: as it is).
+
+        Returns
+        -------
+        Problem
+
+        Examples
+        --------
+        >>> problem = Problem(2, [("quick", 1.0, 0.5), ("slow", 9.0)], Bounded(0, 10))
+        >>> problem.widened({0: 0.1}).fidelities[0].bias
+        1.5
+        """
+        if not added:
+            return self
+        span = self.reward.span
+        most = np.inf if isinstance(self.reward, Gaussian) else span
+        fidelities = [
+            Fidelity(one.name, one.cost, _wider(one.bias, added[m] * span, most)) if m in added else one
+            for m, one in enumerate(self.fidelities)
+        ]
+        return Problem(self.arms, fidelities, self.reward)
 
     @property
     def costs_per_arm(self) -> bool:
@@ -215,6 +247,12 @@ class Problem:
         """Return what a copy is made from."""
         # The cached arrays stay behind: a copy of an array would be writable again.
         return {"arms": self.arms, "fidelities": self.fidelities, "reward": self.reward}
+
+
+def _wider(bias: PerArm, step: float, most: float) -> PerArm:
+    if isinstance(bias, tuple):
+        return tuple(min(one + step, max(one, most)) for one in bias)
+    return min(bias + step, max(bias, most))
 
 
 def _arm_names(arms: object) -> tuple[str, ...]:

@@ -186,8 +186,7 @@ def _data(figure: Figure) -> str:
 def _certificate(result: Result, study: Study | None) -> str:
     """One row per arm: the bounds that tell it from the others, and the means that they come from."""
     names = list(result.arms[0].pulls) if result.arms else []
-    believed = result.certificate.get("problem", {"fidelities": []})["fidelities"]
-    biases = {one["name"]: one["bias"] for one in believed}
+    biases = result.certificate.get("biases", {})
     beaten = {entry["arm"]: entry for entry in result.certificate.get("evidence", [])}
     threshold = result.certificate.get("threshold")
     head = "".join(f"<th>{escape(name)}{_bias(biases.get(name))}</th>" for name in names)

@@ -60,7 +60,7 @@ def test_a_fidelity_that_lies_is_dropped():
     assert result.status == "certified"
     assert result.best == "b"
     assert result.violations[0].endswith("; from then on 'judge' and 'crowd' counted for nothing")
-    bias = {one["name"]: one["bias"] for one in result.certificate["problem"]["fidelities"]}
+    bias = result.certificate["biases"]
     # The two contradict one another; nothing says which of them is wrong.
     assert bias == {"judge": 1.0, "crowd": 1.0, "expert": 0.0}
     assert verify(result.certificate).valid
@@ -71,7 +71,7 @@ def test_a_bound_is_widened_until_the_data_keep_it():
     result = study.result()
     assert result.status == "certified"
     assert result.best == "b"
-    bias = {one["name"]: one["bias"] for one in result.certificate["problem"]["fidelities"]}
+    bias = result.certificate["biases"]
     assert 0.05 < bias["judge"] < 1.0
     assert bias["judge"] + bias["crowd"] > 0.4
     assert result.violations[0].endswith("; the bound of 'judge' and 'crowd' was widened")

@@ -135,6 +135,16 @@ def _convert(text: str, kind: Any, field: str) -> Any:
     raise PolicyError(f"{field} must be a number, got {text!r}")
 
 
+def _checked(value: Any, kind: Any, field: str) -> Any:
+    """Refuse the value of an option that is not what its field holds."""
+    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    allowed = (*kinds, int) if float in kinds else kinds
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in kinds):
+        names = " or ".join("none" if one is types.NoneType else one.__name__ for one in kinds)
+        raise PolicyError(f"{field} must be {names}, got {value!r}")
+    return value
+
+
 def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     if name not in REGISTRY:
         close = difflib.get_close_matches(name, REGISTRY, n=1)
@@ -147,7 +157,8 @@ def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
             raise PolicyError(f"{name} has no option {key!r}; its options are {', '.join(fields)}")
     hints = typing.get_type_hints(entry.kind)
     read = {
-        key: _convert(value, hints[key], key) if isinstance(value, str) else value for key, value in options.items()
+        key: _convert(value, hints[key], key) if isinstance(value, str) else _checked(value, hints[key], key)
+        for key, value in options.items()
     }
     return entry.kind(**entry.preset, **read)
 

@@ -160,6 +160,7 @@ class Elimination(Policy):
     epsilon: float | str = "proof"
 
     objective: ClassVar[str] = "regret"
+    guarantee: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mfbandit.algorithms.explore import EXPLORE
 from mfbandit.algorithms.explore_stop import EXPLORE_STOP
@@ -138,6 +138,8 @@ class LUCB(Policy):
     clock: str = "pulls"
     factor: float | None = None
     batch: int = 1
+
+    guarantee: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -36,6 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
@@ -301,6 +302,8 @@ class MFTopTwo(Policy):
 
     batch: int = 0
     evidence: str = "auto"
+
+    guarantee: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 0:

@@ -118,6 +118,7 @@ class MFUCB(Policy):
     truest: bool = False
 
     objective: ClassVar[str] = "regret"
+    guarantee: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -47,8 +47,9 @@ class Policy:
 
     #: "identify" (best arm with confidence) or "regret" (spend a budget).
     objective: ClassVar[str] = "identify"
-    #: Whether its answers are right with the confidence asked for (or its regret is bounded).
-    guarantee: ClassVar[bool] = True
+    #: Whether there is a proof that its answers are right with the confidence asked for (or that its regret is
+    #: bounded). A policy has to say so itself; even then a study is "certified" only if its certificate holds.
+    guarantee: ClassVar[bool] = False
     #: One line for `mfbandit policies`.
     summary: ClassVar[str] = ""
 

@@ -19,7 +19,17 @@ from mfbandit.confidence.pair import PROVEN, infimum, pair_scratch, prove
 from mfbandit.core import Arrays, State, new_state
 from mfbandit.kernel import compiled_or_plain, kernel
 
-__all__ = ["PairParams", "beaten_records", "evidence", "from_record", "proves", "record", "records_size"]
+__all__ = [
+    "PairParams",
+    "beaten_records",
+    "evidence",
+    "evidence_of_record",
+    "from_record",
+    "proves",
+    "record",
+    "record_now",
+    "records_size",
+]
 
 #: Numbers per fidelity in one half of a record, by name.
 _NAMES = ("pulls", "sums", "squares", "active_pulls", "active_sums", "active_squares")
@@ -99,6 +109,17 @@ def beaten_records(problem: Arrays, params: PairParams, state: State) -> list[di
     return found
 
 
+def record_now(problem: Arrays, params: PairParams, state: State, winner: int, loser: int) -> dict[str, Any]:
+    """Both arms' statistics as they are, in the form of a record."""
+    sides = {}
+    for side, arm in (("winner", winner), ("loser", loser)):
+        first = params.active + 3 * arm * problem.cost.shape[1]
+        active = state.memory[first : first + 3 * problem.cost.shape[1]].reshape(-1, 3)
+        numbers = (state.pulls[arm], state.sums[arm], state.squares[arm], *active.T)
+        sides[side] = {name: part.tolist() for name, part in zip(_NAMES, numbers, strict=True)}
+    return {"arm": loser, "by": winner, **sides}
+
+
 def from_record(problem: Arrays, entry: dict[str, Any]) -> tuple[State, int, int]:
     """Rebuild the state that a record tells of, as far as its two arms go.
 
@@ -165,9 +186,15 @@ def evidence(
     float
         Natural logarithm of the evidence; at most 750, and tight to about 0.02.
     """
-    arms, fidelities = problem.cost.shape
-    kept = state.memory[params.active : params.active + 3 * arms * fidelities]
-    copy = state._replace(memory=np.concatenate([kept, np.zeros(pair_scratch(fidelities))]))
+    return evidence_of_record(problem, params, record_now(problem, params, state, better, worse), fast=fast)
+
+
+def evidence_of_record(
+    problem: Arrays, params: PairParams, entry: dict[str, Any], *, fast: bool | None = None
+) -> float:
+    """Compute the same from the statistics of a record."""
+    state, active, scratch = from_record(problem, entry)
+    better, worse = entry["by"], entry["arm"]
     guess, step = _search_from(problem, params, state, better, worse)
     run = infimum if fast is False else compiled_or_plain(infimum)
     return float(
@@ -175,13 +202,13 @@ def evidence(
             problem,
             params.evidence,
             params.epsilon,
-            copy,
+            state,
             better,
             worse,
             guess,
             step,
             0.01,
-            0,
-            3 * arms * fidelities,
+            active,
+            scratch,
         )
     )

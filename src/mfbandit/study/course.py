@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 
 from mfbandit.confidence.alarm import BrokenBound
+from mfbandit.confidence.victories import is_proven, victories
 from mfbandit.core import PULLS, ROUNDS, afford, arrays, new_state, observe
 from mfbandit.errors import StorageError
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
@@ -22,7 +23,7 @@ from mfbandit.study.lineup import Lineup, copy_state, line_up, line_up_rest
 from mfbandit.study.noted import Notes, apply_notes, dump_state, load_state, read_round, write_round
 from mfbandit.study.round import Round, Row
 from mfbandit.study.settings import Settings
-from mfbandit.study.violations import broken_bounds, read_beliefs, widened, wider, write_beliefs
+from mfbandit.study.violations import broken_bounds, read_beliefs, widened, write_beliefs
 
 __all__ = ["Course"]
 
@@ -78,18 +79,33 @@ class Course:
     def cost(self) -> float:
         """The cost of all pulls that have a result."""
         playing = self.round
-        total = float(self.state.spent[0])
+        total = self.folded_cost
         if playing.folded == playing.size:
             return total
-        row = playing.row
-        past = playing.ends[row] - playing.rows[row].size
-        counted = playing.folded - past - playing.called_off + playing.in_flight
-        if counted:
-            total += counted * playing.rows[row].cost
         for place, reward in playing.waiting.items():
             if reward is not None:
                 total += playing.row_of(place).cost
         return total
+
+    @property
+    def folded_pulls(self) -> int:
+        """How many results have counted, those of retired arms among them."""
+        return int(self.state.clock[PULLS]) + self._in_row()[0]
+
+    @property
+    def folded_cost(self) -> float:
+        """What they cost, with pulls of retired arms that were out when these were given up."""
+        told, in_flight = self._in_row()
+        total = float(self.state.spent[0])
+        return total + (told + in_flight) * self.round.rows[self.round.row].cost if told + in_flight else total
+
+    def _in_row(self) -> tuple[int, int]:
+        """Results of the row being played that have counted, and pulls of it that were called off when out."""
+        playing = self.round
+        if playing.folded == playing.size:
+            return 0, 0
+        past = playing.ends[playing.row] - playing.rows[playing.row].size
+        return playing.folded - past - playing.called_off, playing.in_flight
 
     # What happens
 
@@ -265,9 +281,23 @@ class Course:
         elif settings.spends:
             self.ended = "budget" if settings.limit == settings.budget else "max_cost"
         else:
-            self.ended = (
-                "max_cost" if cut else "certified" if settings.policy.proven_for(settings.problem) else "answered"
-            )
+            self.ended = "max_cost" if cut else "certified" if self._proven() else "answered"
+
+    def _proven(self) -> bool:
+        """Whether the answer of the policy, which has stopped by itself, is proven by what a certificate holds."""
+        settings, lineup = self.settings, self.lineup
+        if not settings.policy.proven_for(settings.problem):
+            return False
+        answer = int(lineup.algorithm.recommend(lineup.problem, lineup.algorithm.params, copy_state(self.state)))
+        epsilon = settings.epsilon / settings.problem.reward.span
+        shown = victories(lineup.problem, lineup.algorithm, self.state, answer, epsilon)
+        return all(is_proven(len(lineup.arms), settings.delta, one.evidence) for one in shown)
+
+    def compile_plan(self) -> None:
+        """Compile the planning of the arms in play, where that can be had and was not done."""
+        if self.lineup.arms and not self.lineup.asked_to_compile:
+            self.lineup.asked_to_compile = True
+            self.lineup.compile(copy_state(self.state))
 
     @property
     def _stops(self) -> bool:
@@ -301,7 +331,7 @@ class Course:
         """Take bias bounds to be wider by so much, in unit scale, by fidelity."""
         if added != self.added:
             self.added = added
-            self.problem = wider(self.settings.problem, added)
+            self.problem = self.settings.problem.widened(added)
             self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
 
     def _line_up(self, arms: list[int]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.core import Algorithm, Arrays, Ints, State
+from mfbandit.core import Algorithm, Arrays, Ints, State, keep_arms
 from mfbandit.errors import MissingExtra
 from mfbandit.kernel import compiled, digest
 from mfbandit.study.settings import Settings
@@ -90,12 +90,8 @@ def line_up(settings: Settings, full: Arrays) -> Lineup:
 
 
 def line_up_rest(settings: Settings, full: Arrays, arms: list[int]) -> Lineup:
-    """Put some arms in play. Which fidelity is the truth stays as it is."""
-    problem = full._replace(
-        cost=np.ascontiguousarray(full.cost[arms]),
-        bias=np.ascontiguousarray(full.bias[arms]),
-        rate=np.ascontiguousarray(full.rate[arms]),
-    )
+    """Put some arms in play."""
+    problem = keep_arms(full, arms)
     if arms:
         algorithm = settings.policy.ready(settings.problem, problem, settings.goal)
     else:

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from mfbandit.certificate import certificate
+from mfbandit.certificate import Certificate
 from mfbandit.errors import MissingExtra
 from mfbandit.study.view import View
 
@@ -97,7 +97,7 @@ class Result:
             arms=_arms(view),
             reasons=tuple(view.reasons),
             violations=tuple(view.violations()),
-            certificate=certificate(view),
+            certificate=Certificate.of(view).to_json(),
         )
         # For the report only; no part of the result itself.
         result.__dict__["_study"] = study

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from mfbandit.confidence.victories import Victory, confidence, interval, victories
 from mfbandit.core import PULLS, Arrays
 from mfbandit.study.course import Course
-from mfbandit.study.evidence import confidence, interval, pair_confidence
 from mfbandit.study.lineup import copy_state
 from mfbandit.study.violations import broken_bounds, sentences
 
@@ -23,9 +23,7 @@ class View:
         self.columns = list(course.lineup.columns)
         """Index in the problem of each fidelity in use, one per column of the statistics."""
         self.arrays: Arrays = course.lineup.problem
-        self.params = course.lineup.algorithm.params
-        self.stops_by = course.lineup.algorithm.evidence
-        """The evidence that the policy stops by, "pairs" or "arms"."""
+        self.algorithm = course.lineup.algorithm
         self.state = copy_state(course.state)
         # The clock of policies moves when a row of a round is complete; people count every result.
         self.pulls = int(course.state.clock[PULLS]) + course.round.loose()
@@ -36,6 +34,14 @@ class View:
         self.problem = course.problem
         """The problem with the bias bounds that are believed by now."""
         self.broken = list(course.broken)
+        self.added = dict(course.added)
+        """What was added to bias bounds, by fidelity, in unit scale."""
+        kept = self.state.pulls * self.arrays.cost
+        gone = len(self.arms) < self.settings.problem.n_arms
+        self.retired_pulls = course.folded_pulls - int(self.state.pulls.sum()) if gone else 0
+        """How many results arms had that are no longer in play."""
+        # A difference of sums: digits that are noise are left out.
+        self.retired_cost = float(f"{max(0.0, course.folded_cost - float(kept.sum())):.10g}") if gone else 0.0
         self.reasons = list(course.stuck.values())
         self.answer = course.recommend()
         """Index in the problem of the arm the policy would answer with; -1 if none is left."""
@@ -47,17 +53,20 @@ class View:
         return self.settings.problem.arms[self.answer] if counted and self.answer >= 0 else None
 
     @cached_property
+    def victories(self) -> list[Victory]:
+        """How strongly each arm in play but the answer is beaten; empty before the first result."""
+        if self.best is None:
+            return []
+        epsilon = self.settings.epsilon / self._span
+        return list(victories(self.arrays, self.algorithm, self.state, self.arms.index(self.answer), epsilon))
+
+    @cached_property
     def confidence(self) -> float:
         """How sure it is that `best` is the best of the arms in play."""
         if self.best is None:
             return 0.0
-        place = self.arms.index(self.answer)
-        if self.stops_by == "pairs":
-            sure = pair_confidence(self.arrays, self.params, self.state, place)
-        else:
-            sure = confidence(self.arrays, self.state, place, self.settings.epsilon / self._span)
-        # A policy that stopped by itself has proved its answer, perhaps by sharper evidence than this.
-        return max(sure, 1.0 - self.settings.delta) if self.status == "certified" else sure
+        least = min((one.evidence for one in self.victories), default=0.0)
+        return confidence(len(self.arms), self.settings.delta, least)
 
     @property
     def _span(self) -> float:

@@ -14,14 +14,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-
 from mfbandit.confidence.alarm import BrokenBound, alarm
 from mfbandit.core import Arrays, State
-from mfbandit.fidelity import Fidelity, PerArm
 from mfbandit.problem import Gaussian, Problem
 
-__all__ = ["broken_bounds", "read_beliefs", "sentences", "widened", "wider", "write_beliefs"]
+__all__ = ["broken_bounds", "read_beliefs", "sentences", "widened", "write_beliefs"]
 
 #: A Gaussian reward of so many standard deviations of bias tells nothing of the truth.
 _HOPELESS = 1000.0
@@ -67,25 +64,6 @@ def widened(problem: Problem, added: dict[int, float], found: Sequence[BrokenBou
                 step = 2.0 * (broken.difference - broken.allowed) / len(cheap)
                 more[m] = max(more.get(m, 0.0), added.get(m, 0.0) + step)
     return more
-
-
-def wider(problem: Problem, added: dict[int, float]) -> Problem:
-    """The problem with so much added to the bounds of its fidelities, up to the width of the range."""
-    if not added:
-        return problem
-    span = problem.reward.span
-    most = np.inf if isinstance(problem.reward, Gaussian) else span
-    fidelities = [
-        Fidelity(one.name, one.cost, _more(one.bias, added[m] * span, most)) if m in added else one
-        for m, one in enumerate(problem.fidelities)
-    ]
-    return Problem(problem.arms, fidelities, problem.reward)
-
-
-def _more(bias: PerArm, step: float, most: float) -> PerArm:
-    if isinstance(bias, tuple):
-        return tuple(min(one + step, max(one, most)) for one in bias)
-    return min(bias + step, max(bias, most))
 
 
 def write_beliefs(broken: Sequence[BrokenBound], added: dict[int, float]) -> str:

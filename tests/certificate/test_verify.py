@@ -40,6 +40,7 @@ def test_the_certificate_of_an_answer_verifies(proof, judged):
     assert judged.best in verdict.claim
     assert "0.95" in verdict.claim
     assert {entry["arm"] for entry in proof["evidence"]} == set(proof["arms"]) - {judged.best}
+    assert "biases of at most 0.084 at 'PandaLM-7B' and 0.026 at 'GPT-3.5'" in verdict.claim
 
 
 @pytest.mark.parametrize("policy", ["lucb-c:bound=kl", "lucb-top:bound=hoeffding", "mf-toptwo:fidelities=top"])
@@ -96,7 +97,8 @@ def test_an_unfinished_study_claims_nothing_that_it_cannot_show():
     instance = mf.load_instance("judges")
     result = play(instance.problem, instance.evaluator(), max_cost=0.5)
     assert result.status == "max_cost"
-    assert result.certificate["claim"].startswith("Not certified (max_cost)")
+    assert result.certificate["claim"].startswith("Not certified (confidence 0.")
+    assert result.certificate["status"] == "not certified"
     verdict = verify(result.certificate)
     assert not verdict.valid
     assert any("is beaten" in reason for reason in verdict.reasons)
@@ -205,7 +207,11 @@ def test_the_command(tmp_path, proof, judged, capsys):
     [
         ("{", "is not JSON"),
         ("[1, 2]", "holds no certificate"),
-        ('{"format": "mfbandit certificate", "version": 99}', "version 99, newer than 1"),
+        ('{"format": "mfbandit certificate", "version": 99}', "version 99, newer than 2"),
+        ('{"format": "mfbandit certificate", "version": 1}', "holds too little to be checked"),
+        ('{"format": "mfbandit certificate", "version": 2, "threshold": NaN}', "NaN is no number of JSON"),
+        ('{"format": "mfbandit certificate", "version": 2, "version": 2}', "'version' occurs twice"),
+        ("[" * 100_000, "is not JSON"),
     ],
 )
 def test_bad_files(tmp_path, text, message):

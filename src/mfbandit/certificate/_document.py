@@ -1,0 +1,274 @@
+"""A certificate: what was measured, and what follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.algorithms import Policy
+from mfbandit.confidence.victories import confidence, is_proven, threshold
+from mfbandit.core import Algorithm, Arrays, Goal, State, arrays, keep_arms, new_state
+from mfbandit.problem import Bernoulli, Gaussian, Problem
+
+if TYPE_CHECKING:
+    from mfbandit.study.view import View
+
+__all__ = ["FORMAT", "STATISTICS", "VERSION", "Certificate", "Entry"]
+
+FORMAT, VERSION = "mfbandit certificate", 2
+STATISTICS = ("pulls", "sums", "squares", "deviations")
+#: So many names are listed in a sentence.
+_FEW = 5
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What speaks against one arm."""
+
+    arm: str
+    by: str
+    evidence: float
+    winner: Mapping[str, list[Any]] | None = None
+    """Statistics of the arm that beat it at that moment, for evidence of pairs."""
+    loser: Mapping[str, list[Any]] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry as a plain JSON object."""
+        plain: dict[str, Any] = {"arm": self.arm, "by": self.by, "evidence": self.evidence}
+        if self.winner is not None and self.loser is not None:
+            plain |= {"winner": dict(self.winner), "loser": dict(self.loser)}
+        return plain
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a study measured; everything that is claimed follows from these fields.
+
+    Statistics are in unit scale: rewards of a range are mapped to [0, 1], Gaussian rewards are as they are.
+    """
+
+    problem: Problem
+    """As it was declared."""
+    policy: Policy
+    delta: float
+    epsilon: float
+    answer: str | None
+    statistics: Mapping[str, Mapping[str, list[Any]]]
+    """By arm in play: pulls, sums, sums of squares and deviations, one number per fidelity in use."""
+    evidence: tuple[Entry, ...]
+    """One entry per arm in play but the answer."""
+    retired: Mapping[str, str]
+    """Arms that were given up, and why."""
+    retired_pulls: int = 0
+    retired_cost: float = 0.0
+    widened: Mapping[str, float] | None = None
+    """What was added to the bias bounds of fidelities, since the data contradicted them; unit scale."""
+
+    @classmethod
+    def of(cls, view: View) -> Certificate:
+        """The certificate of a study as it stands."""
+        settings, state = view.settings, view.state
+        problem, names = settings.problem, settings.problem.arms
+        statistics = {
+            names[arm]: {part: getattr(state, part)[k].tolist() for part in STATISTICS}
+            for k, arm in enumerate(view.arms)
+        }
+        evidence: tuple[Entry, ...] = ()
+        if view.best is not None:
+            shown = [names[arm] for arm in view.arms]
+            evidence = tuple(
+                Entry(
+                    shown[one.arm],
+                    shown[one.by],
+                    one.evidence,
+                    one.record and one.record["winner"],
+                    one.record and one.record["loser"],
+                )
+                for one in view.victories
+            )
+        return cls(
+            problem=problem,
+            policy=settings.policy,
+            delta=settings.delta,
+            epsilon=settings.epsilon,
+            answer=view.best,
+            statistics=statistics,
+            evidence=evidence,
+            retired={names[arm]: reason for arm, reason in view.retired.items() if arm not in view.arms},
+            retired_pulls=view.retired_pulls,
+            retired_cost=view.retired_cost,
+            widened={problem.fidelities[m].name: more for m, more in view.added.items()},
+        )
+
+    # What follows
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms in play, in the order of the problem."""
+        return [arm for arm in self.problem.arms if arm not in self.retired]
+
+    @cached_property
+    def columns(self) -> list[int]:
+        """The fidelities that the policy uses."""
+        return self.policy.columns(self.problem)
+
+    @cached_property
+    def believed(self) -> Problem:
+        """The problem with the bias bounds that are believed by now."""
+        names = [fidelity.name for fidelity in self.problem.fidelities]
+        return self.problem.widened({names.index(name): more for name, more in (self.widened or {}).items()})
+
+    @cached_property
+    def seen(self) -> Arrays:
+        """What kernels see: the arms in play at the fidelities in use."""
+        kept = [self.problem.arms.index(arm) for arm in self.arms]
+        return keep_arms(arrays(self.believed, self.columns), kept)
+
+    @cached_property
+    def algorithm(self) -> Algorithm:
+        """The policy made ready for the arms in play."""
+        return self.policy.ready(self.believed, self.seen, Goal(self.delta, self.epsilon))
+
+    @cached_property
+    def state(self) -> State:
+        """The final statistics as kernels see them."""
+        state = new_state(self.seen)
+        for k, arm in enumerate(self.arms):
+            for part in STATISTICS:
+                getattr(state, part)[k] = self.statistics[arm][part]
+        return state
+
+    @property
+    def kind(self) -> str:
+        """By which evidence the policy stops."""
+        return self.algorithm.evidence if self.arms else "arms"
+
+    @property
+    def threshold(self) -> float:
+        """The evidence that beats an arm."""
+        return threshold(len(self.arms), self.delta)
+
+    @property
+    def least(self) -> float:
+        """The least evidence of all entries."""
+        return min((entry.evidence for entry in self.evidence), default=0.0)
+
+    @property
+    def certified(self) -> bool:
+        """Whether every other arm is beaten."""
+        return self.answer is not None and is_proven(len(self.arms), self.delta, self.least)
+
+    @property
+    def confidence(self) -> float:
+        """How sure the answer is."""
+        return 0.0 if self.answer is None else confidence(len(self.arms), self.delta, self.least)
+
+    @property
+    def pulls(self) -> int:
+        """The number of results that the statistics hold, and those of retired arms."""
+        return self.retired_pulls + sum(sum(side["pulls"]) for side in self.statistics.values())
+
+    @property
+    def cost(self) -> float:
+        """What they cost."""
+        counts = [self.statistics[arm]["pulls"] for arm in self.arms]
+        costs = self.seen.cost.tolist()
+        spent = [n * cost for row in zip(counts, costs, strict=True) for n, cost in zip(*row, strict=True)]
+        return float(self.retired_cost + sum(spent))
+
+    @property
+    def claim(self) -> str:
+        """What is claimed, and what it assumes, in words."""
+        if self.answer is None:
+            return "Nothing is claimed: there is no result yet."
+        said = f"{self._statement()}. {self._assumptions()}"
+        if self.certified:
+            return f"With probability at least {_complement(self.delta)}, {said}"
+        return f"Not certified (confidence {self.confidence:.4f} of {_complement(self.delta)}): {said}"
+
+    def _statement(self) -> str:
+        count = len(self.arms)
+        others = f"the {count} arms" if not self.retired else f"the {count} arms that were not retired"
+        if self.epsilon > 0:
+            return f"the true mean of {self.answer!r} is within {self.epsilon!r} of the highest of {others}"
+        return f"{self.answer!r} has the highest true mean of {others}"
+
+    def _assumptions(self) -> str:
+        reward = self.problem.reward
+        if isinstance(reward, Gaussian):
+            said = f"independent rewards with normal noise of standard deviation {reward.sigma!r}"
+        elif isinstance(reward, Bernoulli):
+            said = "independent rewards in [0, 1]"
+        else:
+            said = f"independent rewards in [{reward.low!r}, {reward.high!r}]"
+        biased = [m for m in self.columns if self.believed.biases[:, m].any()]
+        if biased:
+            bounds = [
+                f"{float(self.believed.biases[:, m].max())!r} at {self.problem.fidelities[m].name!r}" for m in biased
+            ]
+            said += f", biases of at most {_listed(bounds)}"
+        if self.widened:
+            said += f" (widened at {_listed([repr(name) for name in self.widened])}, as the data demanded)"
+        if self.retired:
+            said += f", failures of {_listed([repr(name) for name in self.retired])} that tell nothing of rewards"
+        return f"Assumed: {said}."
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of everything that the claim is about: two certificates that share it claim the same."""
+        content = {
+            "problem": self.problem.to_json(),
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "answer": self.answer,
+            "certified": self.certified,
+            "retired": sorted(self.retired),
+            "widened": dict(self.widened or {}),
+            "fidelities": self.columns,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate as a plain JSON object: what was measured, and what follows from it."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "claim": self.claim,
+            "answer": self.answer,
+            "status": "certified" if self.certified else "not certified",
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "threshold": self.threshold,
+            "cost": self.cost,
+            "pulls": self.pulls,
+            "policy": self.policy.to_json(),
+            "problem": self.problem.to_json(),
+            "arms": self.arms,
+            "fidelities": [self.problem.fidelities[m].name for m in self.columns],
+            "retired": dict(self.retired),
+            "retired_pulls": self.retired_pulls,
+            "retired_cost": self.retired_cost,
+            "widened": dict(self.widened or {}),
+            "biases": {one["name"]: one["bias"] for one in self.believed.to_json()["fidelities"]},
+            "statistics": {arm: dict(side) for arm, side in self.statistics.items()},
+            "kind": self.kind,
+            "evidence": [entry.to_json() for entry in self.evidence],
+            "fingerprint": self.fingerprint,
+        }
+
+
+def _complement(delta: float) -> str:
+    """1 - delta as people write it, never rounded up."""
+    return f"1 - {delta!r}" if delta < 1e-6 else str(1 - Decimal(repr(delta)))
+
+
+def _listed(names: list[str]) -> str:
+    """Names in a sentence, the first few of them."""
+    shown = names[:_FEW] + ([f"{len(names) - _FEW} others"] if len(names) > _FEW else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,119 @@
+"""Checking a certificate against the raw results of its study.
+
+The policy plays again from the first pull on. At every round it must plan what the log says was planned;
+results are taken from the log. At the moment that the certificate is of, the statistics and the evidence made
+anew must be the certificate's. So invented statistics are found, and rewards that were left out, and a
+sampling rule that was not the stated one. What cannot be found is a log that was invented as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.certificate._document import Certificate
+from mfbandit.certificate._verify import Verdict, differences, read_certificate, verify
+from mfbandit.errors import MfbanditError
+
+if TYPE_CHECKING:
+    from mfbandit.study.course import Course
+    from mfbandit.study.study import Study
+
+__all__ = ["verify_with_study"]
+
+#: What a round decides, in its record; the rest is what the policy noted for itself.
+_DECIDED = ("rows", "cut", "arms", "broken", "added")
+
+
+def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
+    """Check a certificate from its own numbers, and then against the results that a study holds.
+
+    Parameters
+    ----------
+    found : mapping
+        `Result.certificate`, or what `load_certificate` read.
+    study : Study
+        Where the certificate is said to come from: `load_study`, or `import_study` of an export.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> study = mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)], reward="bernoulli"), delta=0.1)
+    >>> while not study.done:
+    ...     for pull in study.ask():
+    ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
+    >>> invented = study.result().certificate
+    >>> verify_with_study(invented, study).valid
+    True
+    >>> for part in ("pulls", "sums", "squares"):
+    ...     invented["statistics"]["b"][part][0] += 2
+    >>> verify_with_study(invented, study).valid
+    False
+    """
+    verdict = verify(found)
+    if not verdict.claim:
+        return verdict
+    settings, certificate = study.settings, read_certificate(found)
+    reasons = [
+        f"the study has another {name}"
+        for name in ("problem", "policy", "delta", "epsilon")
+        if getattr(settings, name) != getattr(certificate, name)
+    ]
+    if not reasons:
+        try:
+            reasons = list(_contradictions(certificate, found, study))
+        except (MfbanditError, LookupError, TypeError, ValueError) as error:
+            reasons = [f"the log of the study cannot be played again: {error}"]
+    reasons = [*verdict.reasons, *reasons]
+    return Verdict(not reasons, verdict.claim, tuple(reasons), verdict.fingerprint)
+
+
+def _contradictions(certificate: Certificate, found: Mapping[str, Any], study: Study) -> Iterator[str]:
+    """Where the raw results contradict a certificate."""
+    from mfbandit.study.view import View
+
+    wrong: list[str] | None = None
+    total = certificate.pulls
+    for course in _moments(study):
+        if course.folded_pulls > total:
+            break
+        if course.folded_pulls == total:
+            wrong = list(differences(found, Certificate.of(View(course)).to_json()))
+            if not wrong:
+                return
+    if wrong is None:
+        yield f"the study never had exactly {total} results"
+    else:
+        yield from (f"by the results of the study, {reason}" for reason in wrong)
+
+
+def _moments(study: Study) -> Iterator[Course]:
+    """Play a study again: what it amounts to after every record of its log."""
+    from mfbandit.storage.records import RESULT, ROUND, Record
+    from mfbandit.study.checks import RewardCheck
+    from mfbandit.study.course import Course
+    from mfbandit.study.noted import read_round
+
+    course, check = Course(study.settings), RewardCheck(study.settings.problem.reward)
+    _, settled, current = study.storage.log(study.name).past()
+    for fields in (*settled, *current):
+        record = Record(*fields)
+        if record.kind == ROUND:
+            theirs = read_round(record.text)
+            if "state" in theirs:
+                # Pulls that were out when their arm was retired are paid for; leases of old rounds are not kept.
+                course.state.spent[0] = max(float(course.state.spent[0]), float(theirs["state"]["spent"][0]))
+            course.compile_plan()
+            planned = course.plan()
+            ours = read_round(planned.text)
+            if planned.pull != record.pull or any(ours.get(key) != theirs.get(key) for key in _DECIDED):
+                raise ValueError(f"its policy does not plan the round that begins with pull {record.pull}")
+        else:
+            if record.kind == RESULT:
+                check(record.value)
+            course.apply([record])
+        yield course

@@ -1,0 +1,319 @@
+"""Checking a certificate from its own numbers alone.
+
+Nothing in the file is believed. What was measured is read strictly; statistics must be possible, also from one
+moment to the next; every victory is proven again. Everything else in the file follows from that: it is
+made anew and must be the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mfbandit.algorithms import policy as read_policy
+from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, Certificate, Entry
+from mfbandit.certificate._statistics import (
+    ACTIVE,
+    ALL,
+    Numbers,
+    later_fault,
+    part_fault,
+    read_count,
+    read_number,
+    read_side,
+    stream_fault,
+)
+from mfbandit.confidence.pair_records import evidence_of_record, proves
+from mfbandit.confidence.victories import arm_evidence
+from mfbandit.core import GAUSSIAN, Goal
+from mfbandit.errors import InvalidInput, MfbanditError, MissingExtra
+from mfbandit.problem import Problem
+
+__all__ = ["Verdict", "differences", "read_certificate", "verify"]
+
+#: Rounding by which numbers that are computed anew may differ.
+_CLOSE = 1e-6
+#: Up to so many victories are proven without compiling anything.
+_FEW = 100
+#: Evidence that did not reach the threshold is found by a search that is tight to about this.
+_SEARCHED = 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a certificate holds, and if not, why."""
+
+    valid: bool
+    claim: str
+    """What the numbers claim, in words of this program; empty if the file cannot be read."""
+    reasons: tuple[str, ...] = ()
+    fingerprint: str = ""
+    """Digest of what the claim is about; empty if the file cannot be read."""
+
+
+def verify(found: Mapping[str, Any]) -> Verdict:
+    """Check a certificate from its own numbers alone.
+
+    A valid one promises to somebody who does not trust its maker: *if* the rewards that were observed have
+    these statistics, and the stated assumptions hold, the claim is wrong with probability at most delta. That
+    the rewards are not invented only the study can show: see `verify_with_study`.
+
+    Parameters
+    ----------
+    found : mapping
+        `Result.certificate`, or what `load_certificate` read.
+
+    Returns
+    -------
+    Verdict
+        Its `claim` is made anew from the numbers; no sentence of the file is repeated.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> from mfbandit.study import create_study
+    >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)], reward="bernoulli"), delta=0.1)
+    >>> while not study.done:
+    ...     for pull in study.ask():
+    ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
+    >>> verify(study.result().certificate).valid
+    True
+    """
+    try:
+        # Numbers that are far out overflow; what comes of that passes no comparison.
+        with np.errstate(all="ignore"):
+            certificate = read_certificate(found)
+            # From cheap to expensive: proofs come last.
+            checks = (_impossible, _out_of_order, partial(_differences, found), _unproven, _unbeaten)
+            reasons = next(filter(None, (tuple(check(certificate)) for check in checks)), ())
+            return Verdict(not reasons, certificate.claim, reasons, certificate.fingerprint)
+    except MissingExtra:
+        raise
+    except (MfbanditError, OverflowError) as error:
+        return Verdict(False, "", (f"the certificate is malformed: {error}",))
+
+
+def read_certificate(found: Mapping[str, Any]) -> Certificate:
+    """Read what was measured, strictly; what follows from it is left aside."""
+    if not isinstance(found, Mapping) or found.get("format") != FORMAT:
+        raise InvalidInput(f"it has no format {FORMAT!r}")
+    version = found.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise InvalidInput(f"its version is {version!r}; version {VERSION} can be checked")
+    missing = [key for key in _KEYS if key not in found]
+    if missing:
+        raise InvalidInput(f"{missing[0]!r} is missing")
+    problem = Problem.from_json(_mapping(found["problem"], "problem"))
+    policy = read_policy(_mapping(found["policy"], "policy"))
+    delta, epsilon = read_number(found["delta"], "delta"), read_number(found["epsilon"], "epsilon")
+    policy.check(problem, Goal(delta, epsilon, 1.0 if policy.objective == "regret" else math.inf))
+    retired = _mapping(found["retired"], "retired")
+    if not all(isinstance(reason, str) and arm in problem.arms for arm, reason in retired.items()):
+        raise InvalidInput("retired must name arms of the problem, each with a reason")
+    arms = [arm for arm in problem.arms if arm not in retired]
+    names = [fidelity.name for fidelity in problem.fidelities]
+    widened = {
+        name: read_number(more, "what a bias bound was widened by")
+        for name, more in _mapping(found["widened"], "widened").items()
+    }
+    if not set(widened) <= set(names) - {names[problem.truest]} or not all(more > 0 for more in widened.values()):
+        raise InvalidInput("widened must hold numbers > 0, by the names of biased fidelities")
+    used = len(policy.columns(problem))
+    statistics = _mapping(found["statistics"], "statistics")
+    if set(statistics) != set(arms):
+        raise InvalidInput("statistics must be those of the arms that are not retired, no more and no fewer")
+    answer = found["answer"]
+    if answer is not None and answer not in arms:
+        raise InvalidInput(f"the answer {answer!r} is none of the arms")
+    certificate = Certificate(
+        problem=problem,
+        policy=policy,
+        delta=delta,
+        epsilon=epsilon,
+        answer=answer,
+        statistics={
+            arm: read_side(statistics[arm], STATISTICS, used, f"the statistics of arm {arm!r}") for arm in arms
+        },
+        evidence=tuple(_entries(found["evidence"], arms, answer, used)),
+        retired=dict(retired),
+        retired_pulls=read_count(found["retired_pulls"], "retired_pulls"),
+        retired_cost=read_number(found["retired_cost"], "retired_cost"),
+        widened=widened,
+    )
+    if certificate.retired_cost < 0 or (not retired and (certificate.retired_pulls or certificate.retired_cost)):
+        raise InvalidInput("retired_pulls and retired_cost must be what arms that were retired had cost")
+    return certificate
+
+
+_KEYS = (
+    "problem",
+    "policy",
+    "delta",
+    "epsilon",
+    "answer",
+    "retired",
+    "retired_pulls",
+    "retired_cost",
+    "widened",
+    "statistics",
+    "evidence",
+)
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} must be an object, not {value!r}")
+    return value
+
+
+def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -> Iterator[Entry]:
+    """Read the evidence: one entry per arm but the answer, in the order of the arms."""
+    if not isinstance(found, list):
+        raise InvalidInput("evidence must be a list")
+    expected = [] if answer is None else [arm for arm in arms if arm != answer]
+    if [_mapping(one, "an entry of evidence").get("arm") for one in found] != expected:
+        raise InvalidInput("evidence must have one entry for every arm but the answer, in their order")
+    for one in found:
+        arm, by = one["arm"], one.get("by")
+        if by not in arms or by == arm:
+            raise InvalidInput(f"arm {arm!r} must be beaten by another arm, not by {by!r}")
+        sides: dict[str, Any] = {}
+        if set(one) != {"arm", "by", "evidence"}:
+            if set(one) != {"arm", "by", "evidence", "winner", "loser"}:
+                raise InvalidInput(f"the entry of arm {arm!r} must hold arm, by, evidence, and winner and loser")
+            for side in ("winner", "loser"):
+                what = f"the statistics of the {side} over arm {arm!r}"
+                sides[side] = read_side(one[side], (*ALL, *ACTIVE), fidelities, what)
+        value = read_number(one["evidence"], f"the evidence against arm {arm!r}")
+        yield Entry(arm, by, value, **sides)
+
+
+def _impossible(certificate: Certificate) -> Iterator[str]:
+    """Statistics that no rewards can have."""
+    bounded = certificate.seen.kind != GAUSSIAN
+    for arm in certificate.arms:
+        side = certificate.statistics[arm]
+        for m, column in enumerate(certificate.columns):
+            fault = stream_fault(bounded, *(side[part][m] for part in STATISTICS))
+            if fault:
+                name = certificate.problem.fidelities[column].name
+                yield f"no rewards can have these statistics, arm {arm!r} at fidelity {name!r}: {fault}"
+    for entry in certificate.evidence:
+        for part, numbers in (("winner", entry.winner), ("loser", entry.loser)):
+            if numbers is None:
+                continue
+            what = f"the statistics of the {part} over arm {entry.arm!r}"
+            for m in range(len(numbers["pulls"])):
+                if fault := stream_fault(bounded, *(numbers[name][m] for name in ALL)):
+                    yield f"{what} are impossible: {fault}"
+            if fault := part_fault(bounded, numbers):
+                yield f"{what} hold active rewards that are no part of all rewards: {fault}"
+
+
+def _out_of_order(certificate: Certificate) -> Iterator[str]:
+    """Statistics of one arm at several moments that cannot follow one another."""
+    bounded = certificate.seen.kind != GAUSSIAN
+    moments: dict[str, list[Numbers]] = {arm: [] for arm in certificate.arms}
+    for entry in certificate.evidence:
+        if entry.winner is not None and entry.loser is not None:
+            moments[entry.by].append(entry.winner)
+            moments[entry.arm].append(entry.loser)
+    for arm, sides in moments.items():
+        sides.sort(key=lambda side: (sum(side["pulls"]), sum(side["active_pulls"])))
+        for earlier, later in itertools.pairwise(sides):
+            for parts in (ALL, ACTIVE):
+                if fault := later_fault(bounded, earlier, later, parts):
+                    yield f"the statistics of arm {arm!r} in the evidence contradict one another: {fault}"
+        if sides and (fault := later_fault(bounded, sides[-1], certificate.statistics[arm])):
+            yield f"the final statistics of arm {arm!r} contradict those in the evidence: {fault}"
+
+
+def _unproven(certificate: Certificate) -> Iterator[str]:
+    """Victories that are none."""
+    return filter(None, (_evidence_fault(certificate, entry) for entry in certificate.evidence))
+
+
+def _evidence_fault(certificate: Certificate, entry: Entry) -> str:
+    """Why the evidence against an arm is not what the entry says; nothing if it is."""
+    loser, winner = certificate.arms.index(entry.arm), certificate.arms.index(entry.by)
+    said = f"that {entry.by!r} beats {entry.arm!r}"
+    if certificate.epsilon > 0 and entry.by != certificate.answer:
+        return f"with epsilon > 0 the answer itself must beat arm {entry.arm!r}, not {entry.by!r}"
+    if certificate.kind == "arms":
+        if entry.winner is not None or entry.by != certificate.answer:
+            return f"the evidence {said} must come from the final statistics of the answer"
+        value = arm_evidence(certificate.seen, certificate.state, winner, loser, _unit_epsilon(certificate))
+        if not abs(value - entry.evidence) <= _CLOSE * (1.0 + value):
+            return f"the evidence {said} is {value:.6g}, not {entry.evidence:.6g}"
+        return ""
+    if entry.winner is None or entry.loser is None:
+        return f"the evidence {said} lacks the statistics of both arms"
+    record = {"arm": loser, "by": winner, "winner": entry.winner, "loser": entry.loser}
+    params = certificate.algorithm.params
+    if entry.evidence >= certificate.threshold - _CLOSE:
+        # A few proofs are done before a compiler has started; the result is the same.
+        fast = None if len(certificate.evidence) > _FEW else False
+        if proves(certificate.seen, params, record, entry.evidence, fast=fast):
+            return ""
+        return f"the statistics do not prove {said} with evidence {entry.evidence:.6g}"
+    value = evidence_of_record(certificate.seen, params, record)
+    if not abs(max(0.0, value) - entry.evidence) <= _SEARCHED:
+        return f"the evidence {said} is {value:.4g}, not {entry.evidence:.4g}"
+    return ""
+
+
+def _unit_epsilon(certificate: Certificate) -> float:
+    return certificate.epsilon / certificate.problem.reward.span
+
+
+def _unbeaten(certificate: Certificate) -> Iterator[str]:
+    """The arms that may still be better than the answer."""
+    if certificate.answer is None:
+        yield "there is no answer"
+    elif not certificate.certified:
+        for entry in certificate.evidence:
+            if entry.evidence < certificate.threshold:
+                yield (
+                    f"nothing shows that arm {entry.arm!r} is beaten: the evidence is {entry.evidence:.4g} "
+                    f"of {certificate.threshold:.4g}"
+                )
+
+
+def _differences(found: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
+    return differences(found, certificate.to_json())
+
+
+def differences(found: Mapping[str, Any], rebuilt: Mapping[str, Any]) -> Iterator[str]:
+    """Where the file says something else than what follows from its numbers."""
+    for key in found:
+        if key not in rebuilt:
+            yield f"{key!r} is no part of a certificate"
+    for key, value in rebuilt.items():
+        if key not in found:
+            yield f"{key!r} is missing"
+        elif not _same(found[key], value):
+            yield f"{key} must be {_short(value)}, not {_short(found[key])}"
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Whether two JSON values are the same, numbers up to rounding, and of the same type."""
+    if isinstance(x, bool) or isinstance(y, bool) or x is None or y is None or isinstance(x, str):
+        return type(x) is type(y) and bool(x == y)
+    if isinstance(x, (int, float)) and isinstance(y, (int, float)):
+        return abs(x) < math.inf and abs(x - y) <= _CLOSE * (1.0 + abs(y))
+    if isinstance(x, Mapping) and isinstance(y, Mapping):
+        return set(x) == set(y) and all(_same(x[key], y[key]) for key in x)
+    if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
+        return len(x) == len(y) and all(_same(one, other) for one, other in zip(x, y, strict=True))
+    return False
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,208 @@
+"""No forged certificate passes that claims anything else than the true one."""
+
+import copy
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+import mfbandit as mf
+from mfbandit.certificate import Certificate, verify
+from mfbandit.certificate._verify import read_certificate
+from mfbandit.errors import MfbanditError
+
+MUTATIONS = 2_500
+
+
+@pytest.fixture(autouse=True)
+def _many_proofs(monkeypatch):
+    """Thousands of proofs are worth a compiler."""
+    monkeypatch.setattr("mfbandit.certificate._verify._FEW", 0)
+
+
+def places(value, path=()):
+    """All paths into a JSON value."""
+    yield path
+    if isinstance(value, dict):
+        for key in value:
+            yield from places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for i in range(len(value)):
+            yield from places(value[i], (*path, i))
+
+
+def at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+def put(value, path, new):
+    at(value, path[:-1])[path[-1]] = new
+
+
+def mutated(rng, value, names):
+    """Something else than a value, by chance of the same type."""
+    strange = [None, True, "", "x\x1b[2J", -1, 0, 1, 2**63, 10.7, math.nan, math.inf, -math.inf, 1e308, [], {}, [[]]]
+    if isinstance(value, bool) or value is None:
+        return rng.choice(strange)
+    if isinstance(value, (int, float)):
+        near = [value + 1, value - 1, -value, 2 * value, value // 2, value * 1.01, value * 0.9, value + 0.7, str(value)]
+        return rng.choice([*near, *strange])
+    if isinstance(value, str):
+        return rng.choice([*names, value + " ", value.upper(), *strange])
+    if isinstance(value, list):
+        new = list(value)
+        changes = [
+            new[::-1],
+            new[:-1],
+            [*new, *new[-1:]],
+            rng.sample(new, len(new)),
+            [0.0] * len(new),
+            [1.0] * len(new),
+        ]
+        return rng.choice([*changes, *strange])
+    new = dict(value)
+    if new:
+        key, other = rng.choice(list(new)), rng.choice(list(new))
+        new[key], new[other] = new[other], new[key]
+        dropped = {name: part for name, part in value.items() if name != key}
+        return rng.choice([new, dropped, {**value, "more": 1}, *strange])
+    return rng.choice([{"more": 1}, *strange])
+
+
+def test_no_field_can_be_changed(proof):
+    """Every value of a certificate, one at a time, against everything that could stand there instead."""
+    true, rng = verify(proof), random.Random(7)
+    names = [*proof["arms"], *proof["fidelities"], *proof["retired"]]
+    for path in list(places(proof))[1:]:
+        if path[0] in ("statistics", "evidence") and len(path) > 3 and rng.random() < 0.7:
+            continue
+        forged = copy.deepcopy(proof)
+        new = mutated(rng, at(forged, path), names)
+        if new == at(forged, path):
+            continue
+        put(forged, path, new)
+        verdict = verify(forged)
+        assert not verdict.valid or (verdict.claim, verdict.fingerprint) == (true.claim, true.fingerprint), path
+
+
+@pytest.mark.slow
+def test_random_mutations(proof):
+    """Mutations of one to three values, as they are and by a forger who makes all that follows anew."""
+    true, rng, accepted = verify(proof), random.Random(11), 0
+    names = [*proof["arms"], *proof["fidelities"], *proof["retired"]]
+    paths = list(places(proof))[1:]
+    least_delta = (len(proof["arms"]) - 1) * math.exp(-min(entry["evidence"] for entry in proof["evidence"]))
+    for _ in range(MUTATIONS):
+        forged = copy.deepcopy(proof)
+        for _ in range(rng.choice((1, 1, 1, 2, 3))):
+            path = rng.choice(paths)
+            try:
+                put(forged, path, mutated(rng, at(forged, path), names))
+            except (KeyError, IndexError, TypeError):
+                continue
+        if rng.random() < 0.5:
+            try:
+                with np.errstate(all="ignore"):
+                    forged = json.loads(json.dumps(read_certificate(forged).to_json()))
+            except (MfbanditError, OverflowError):
+                continue
+        verdict = verify(forged)
+        if not verdict.valid:
+            continue
+        accepted += 1
+        if verdict.fingerprint != true.fingerprint:
+            # Consistent with itself: then it is about another problem, or claims less. It never names another arm.
+            assert forged["answer"] == proof["answer"]
+            assert forged["delta"] >= least_delta * (1 - 1e-3)
+            assert str(forged["answer"]) in verdict.claim
+    # Many numbers may be a little different: the test is none if nothing ever passes.
+    assert 0 < accepted < MUTATIONS / 2
+
+
+def worst_arm_wins(proof):
+    """Statistics of victories that never happened, beside final statistics that did."""
+    arms = proof["arms"]
+    known = proof["statistics"]
+    worst = min(arms, key=lambda arm: known[arm]["sums"][0] / known[arm]["pulls"][0])
+    proof["answer"] = worst
+    proof["evidence"] = []
+    for arm in arms:
+        if arm == worst:
+            continue
+        sides = {}
+        for side, who, share in (("winner", worst, 1.0), ("loser", arm, 0.0)):
+            pulls = proof["statistics"][who]["pulls"]
+            sums = [share * n for n in pulls]
+            sides[side] = {"pulls": pulls, "sums": sums, "squares": sums}
+            sides[side] |= {f"active_{part}": numbers for part, numbers in sides[side].items()}
+        proof["evidence"].append({"arm": arm, "by": worst, "evidence": proof["threshold"], **sides})
+
+
+def test_victories_must_fit_the_final_statistics():
+    instance = mf.load_instance("judges")
+    study = mf.create_study(instance.problem, delta=0.05)
+    evaluate = instance.evaluator(seed=1)
+    while not study.done:
+        for pull in study.ask(100):
+            study.tell(pull, evaluate(pull))
+    proof = json.loads(json.dumps(study.result().certificate))
+    worst_arm_wins(proof)
+    forged = json.loads(json.dumps(read_certificate(proof).to_json()))
+    verdict = verify(forged)
+    assert not verdict.valid
+    assert any("contradict" in reason for reason in verdict.reasons)
+
+
+def test_the_sentence_of_a_file_is_never_repeated(proof):
+    forged = copy.deepcopy(proof)
+    forged["claim"] = f"With probability 0.999999, {proof['arms'][0]!r} has the highest true mean."
+    verdict = verify(forged)
+    assert not verdict.valid
+    assert "0.999999" not in verdict.claim
+    assert any(reason.startswith("claim must be") for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize("value", [-50.0, -math.inf, math.nan, 1e-9, 1e9])
+def test_deviations_must_be_possible(value):
+    problem = mf.Problem(["a", "b"], [("only", 1.0)])
+    certificate = certificate_of(problem, {"a": (40, 20.0, 14.0, value), "b": (40, 4.0, 0.6, 0.5)})
+    verdict = verify(certificate)
+    assert not verdict.valid
+    assert "deviations" in verdict.reasons[0]
+
+
+def certificate_of(problem, numbers, **more):
+    """A certificate of the kind "arms" with given statistics."""
+    statistics = {
+        arm: dict(zip(("pulls", "sums", "squares", "deviations"), ([x] for x in each), strict=True))
+        for arm, each in numbers.items()
+    }
+    first, *others = problem.arms
+    from mfbandit.certificate._document import Entry
+
+    made = Certificate(
+        problem=problem,
+        policy=mf.policy("lucb-top"),
+        delta=0.05,
+        epsilon=0.0,
+        answer=first,
+        statistics=statistics,
+        evidence=tuple(Entry(arm, first, 5.0) for arm in others),
+        retired={},
+    )
+    return made.to_json() | more
+
+
+def test_arms_that_are_left_out_are_missed():
+    """The certificate of a problem with three arms that knows of one."""
+    problem = mf.Problem(["a", "b", "c"], [("only", 1.0)])
+    proof = certificate_of(problem, {"a": (40, 20.0, 14.0, 4.1), "b": (40, 4.0, 0.6, 0.5), "c": (1, 0.5, 0.25, 0.0)})
+    proof["arms"], proof["evidence"] = ["a"], []
+    proof["statistics"] = {"a": proof["statistics"]["a"]}
+    verdict = verify(proof)
+    assert not verdict.valid
+    assert "statistics must be those of the arms that are not retired" in verdict.reasons[0]
