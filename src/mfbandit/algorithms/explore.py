@@ -68,10 +68,11 @@ def commit(problem: Arrays, params: Any, state: State, arm: int, leading: bool) 
         rate = gap(problem, params, state, arm, m, leading) * problem.rate[arm, m]
         if rate > best:
             chosen, best = m, rate
-    cheapest = math.inf
+    # All fidelities have the pulls of the sweeps, unless one was committed to before a study noted all anew.
+    cheapest, sweeps = math.inf, state.pulls[arm, chosen]
     for m in range(problem.cost.shape[1]):
         cheapest = min(cheapest, problem.cost[arm, m])
-    sweeps = state.pulls[arm, chosen]
+        sweeps = min(sweeps, state.pulls[arm, m])
     if best > 3.0 * math.sqrt(problem.spread * params.log_factor / (cheapest * sweeps)):
         return chosen + 1
     return 0

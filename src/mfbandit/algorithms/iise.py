@@ -6,13 +6,17 @@ to fidelity m + 1 when 4 radius <= max over k > m of 4 (zeta_m - zeta_k) sqrt(la
 (sqrt(lambda_k) - sqrt(lambda_m)): from there on a dearer fidelity is the better buy. The last phase runs
 until one arm is left. Fidelities that another one beats in both cost and bias are left out first.
 
-With t pulls of an arm in this phase the radius is
+With t pulls of the arm at this fidelity the radius is
 
 - ``radius="theory"``: sqrt(2 sigma^2 log(4 t^2 K M / delta) / t), proven;
 - ``radius="practical"``: sqrt(2 sigma^2 (log log T + log(K M / delta)) / t) with T all pulls, which the
   published experiments drop arms by (phases still end by the other one). **Unproven.**
 
 Rewards in [0, 1] have sigma = 1/2, their largest. M counts the fidelities that are used.
+
+In an undisturbed run all arms left have the same pulls. If a study starts its phases anew (an arm was
+retired, bounds were widened), dropped arms return with the pulls they had: each is judged by its own
+radius, which the union over t, arms and fidelities allows, and those that lag behind are pulled first.
 """
 
 from __future__ import annotations
@@ -94,43 +98,78 @@ def mean(state: State, arm: int, fidelity: int) -> float:
 
 
 @kernel
-def eliminate(problem: Arrays, params: IiseParams, state: State, m: int, reach: float) -> bool:
-    """Drop the arms that are clearly worse; tell whether the best arm left is known (within epsilon)."""
-    best, lowest, second = -1, -math.inf, -math.inf
+def reach(problem: Arrays, params: IiseParams, state: State, n: int, bias: float) -> float:
+    """How far an arm's truth may be from its mean after n pulls of its own; infinite before the first."""
+    return dropping_radius(problem, params, state, n) + bias if n > 0 else math.inf
+
+
+@kernel
+def eliminate(problem: Arrays, params: IiseParams, state: State, m: int) -> bool:
+    """Drop the arms that are clearly worse; tell whether the best arm left is known (within epsilon).
+
+    Once it is known, it is the only one left.
+    """
+    bias = zeta(problem, m)
+    # Most often all arms left have the same pulls, hence the same reach.
+    known, width = -1, math.inf
+    best, lowest, top = -1, -math.inf, -math.inf
     for k in range(problem.cost.shape[0]):
         if state.notes[k] == 0:
+            if state.pulls[k, m] != known:
+                known = state.pulls[k, m]
+                width = reach(problem, params, state, known, bias)
             value = mean(state, k, m)
-            if best < 0 or value > lowest:
-                best, lowest, second = k, value, lowest
-            elif value > second:
-                second = value
+            # Rounding may level two arms of which one has the larger mean.
+            if best < 0 or value - width > lowest or (value - width == lowest and value > top):
+                best, lowest, top = k, value - width, value
+    highest = -math.inf
     for k in range(problem.cost.shape[0]):
-        if state.notes[k] == 0 and k != best and lowest - reach >= mean(state, k, m) + reach:
-            state.notes[k] = 1
-    return lowest - reach + params.epsilon >= second + reach
+        if state.notes[k] == 0 and k != best:
+            if state.pulls[k, m] != known:
+                known = state.pulls[k, m]
+                width = reach(problem, params, state, known, bias)
+            high = mean(state, k, m) + width
+            highest = max(highest, high)
+            if lowest >= high:
+                state.notes[k] = 1
+    if not lowest + params.epsilon >= highest:
+        return False
+    for k in range(problem.cost.shape[0]):
+        state.notes[k] = 0 if k == best else 1
+    return True
+
+
+@kernel
+def least_pulls(state: State, m: int) -> int:
+    """The pulls at a fidelity of the arm left that has fewest."""
+    least = -1
+    for k in range(state.notes.shape[0]):
+        if state.notes[k] == 0 and (least < 0 or state.pulls[k, m] < least):
+            least = state.pulls[k, m]
+    return least
 
 
 @kernel
 def plan(problem: Arrays, params: IiseParams, state: State, out: Ints) -> int:
-    """Look at the last round, then pull every arm that is left once."""
+    """Look at the last round, then pull the arms that are left once, those that lag behind first.
+
+    All arms left have the same number of pulls in a phase, unless some have returned with what they had.
+    """
     arms = problem.cost.shape[0]
     if arms < 2:
         return 0
     phase = state.clock[PHASE]
     m = problem.order[phase]
-    t = 0
-    for k in range(arms):
-        t = max(t, state.pulls[k, m])
-    if t > 0:
-        reach = dropping_radius(problem, params, state, t) + zeta(problem, m)
-        if eliminate(problem, params, state, m, reach):
-            return 0
-        if radius(problem, params, t) <= patience(problem, phase):
-            state.clock[PHASE] += 1
-            m = problem.order[phase + 1]
+    if eliminate(problem, params, state, m):
+        return 0
+    t = least_pulls(state, m)
+    if t > 0 and radius(problem, params, t) <= patience(problem, phase):
+        state.clock[PHASE] += 1
+        m = problem.order[phase + 1]
+    least = least_pulls(state, m)
     rows = 0
     for k in range(arms):
-        if state.notes[k] == 0:
+        if state.notes[k] == 0 and state.pulls[k, m] == least:
             rows = put(out, rows, k, m, params.batch)
     return rows
 
@@ -139,7 +178,7 @@ def plan(problem: Arrays, params: IiseParams, state: State, out: Ints) -> int:
 def recommend(problem: Arrays, params: IiseParams, state: State) -> int:
     """The arm with the best mean, among those left, at the last fidelity that all of them were pulled at."""
     chosen = -1
-    for place in range(state.clock[PHASE], -1, -1):
+    for place in range(problem.cost.shape[1] - 1, -1, -1):
         m = problem.order[place]
         complete = True
         for k in range(problem.cost.shape[0]):

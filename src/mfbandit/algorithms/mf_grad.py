@@ -229,6 +229,18 @@ def track(problem: Arrays, params: MfGradParams, state: State, out: Ints) -> int
 
 
 @kernel
+def start_anew(problem: Arrays, state: State) -> None:
+    """Begin with pulls that were made before the memory was emptied: equal shares, and nothing lags behind."""
+    arms, fidelities = problem.cost.shape
+    size = arms * fidelities
+    for k in range(arms):
+        for m in range(fidelities):
+            place = k * fidelities + m
+            state.memory[SHARES * size + place] = 1.0 / size
+            state.memory[TRACKED * size + place] = float(state.pulls[k, m])
+
+
+@kernel
 def plan(problem: Arrays, params: MfGradParams, state: State, out: Ints) -> int:
     """Play one step: test, ascend, track."""
     arms, fidelities = problem.cost.shape
@@ -242,6 +254,8 @@ def plan(problem: Arrays, params: MfGradParams, state: State, out: Ints) -> int:
                 state.memory[SHARES * size + rows] = 1.0 / size
                 rows = put(out, rows, k, m, 1)
         return rows
+    if state.memory[SHARES * size] == 0.0:
+        start_anew(problem, state)
     pair = evidence(problem, params, state)
     state.clock[ANSWER] = pair.leader
     if settled(problem, params, state, pair):
