@@ -137,6 +137,10 @@ class Problem:
             "reward": self.reward.to_json(),
         }
 
+    def with_reward(self, reward: RewardKind) -> Problem:
+        """Return the problem with another kind of reward."""
+        return self if reward is self.reward else Problem(self.arms, self.fidelities, reward)
+
     @property
     def n_arms(self) -> int:
         """Number of arms, K."""

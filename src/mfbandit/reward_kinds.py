@@ -1,14 +1,14 @@
 """What is known of a reward before any is seen: its range, or how much it spreads.
 
-Inside the algorithms rewards are in unit scale: [0, 1] for kinds with a range, unchanged for
-Gaussian rewards. A kind converts to that scale and back.
+Inside the algorithms rewards are in unit scale: [0, 1] for kinds with a range, the distance from an origin
+for Gaussian rewards. A kind converts to that scale and back.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from mfbandit.errors import ProblemError
@@ -17,6 +17,9 @@ from mfbandit.validation import FloatArray, as_numbers, as_positive, check_keys,
 __all__ = ["Bernoulli", "Bounded", "Gaussian", "RewardKind", "as_reward_kind"]
 
 FloatOrArray = TypeVar("FloatOrArray", float, FloatArray)
+
+#: Gaussian rewards beyond this many sigmas get an origin, on a grid of 2^_GRID times sigma, nearly.
+_LARGE, _GRID = 1024.0, 8
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,8 @@ class Bounded:
     high: float
 
     def __init__(self, low: float = 0.0, high: float = 1.0) -> None:
-        object.__setattr__(self, "low", _as_end(low, "low"))
-        object.__setattr__(self, "high", _as_end(high, "high"))
+        object.__setattr__(self, "low", as_finite(low, "low of the reward range"))
+        object.__setattr__(self, "high", as_finite(high, "high of the reward range"))
         if not self.low < self.high:
             raise ProblemError(f"the reward range is from {self.low} to {self.high}; low must be below high")
         if not math.isfinite(self.span):
@@ -99,32 +102,59 @@ class Gaussian:
     ----------
     sigma
         The standard deviation, above 0.
+    origin
+        Rewards are summed as distances from this number; 0 unless rewards are large against sigma.
+        By default a study takes it from its first reward. No result depends on it but by rounding, so
+        two kinds that differ in it alone are equal.
 
     Examples
     --------
     >>> Gaussian(sigma=0.1)
     Gaussian(sigma=0.1)
+    >>> Gaussian(sigma=0.5, origin=1e9).to_unit(1e9 + 2.0)
+    2.0
     """
 
     sigma: float
+    origin: float | None = field(default=None, compare=False, repr=False)
     low: ClassVar[None] = None
     high: ClassVar[None] = None
     span: ClassVar[float] = 1.0
 
-    def __init__(self, sigma: float) -> None:
+    def __init__(self, sigma: float, origin: float | None = None) -> None:
         object.__setattr__(self, "sigma", as_positive(sigma, "sigma of a Gaussian reward", ProblemError))
+        start = None if origin is None else as_finite(origin, "origin of a Gaussian reward")
+        object.__setattr__(self, "origin", start)
+
+    def near(self, reward: float) -> Gaussian:
+        """Return the kind with an origin near a typical reward, if it has none and the reward needs one.
+
+        A sum of n rewards of size r is off by about n r 2^-53, which must be little beside sigma.
+        The origin lies on a grid of powers of two, so that rewards near it are converted exactly.
+
+        Examples
+        --------
+        >>> Gaussian(sigma=1e-3).near(1.7e9).origin, Gaussian(sigma=0.1).near(20.0).origin
+        (1700000000.0, None)
+        """
+        if self.origin is not None or abs(reward) <= _LARGE * self.sigma:
+            return self
+        step = math.ldexp(1.0, math.frexp(self.sigma)[1] + _GRID)
+        steps = reward / step
+        return Gaussian(self.sigma, round(steps) * step if abs(steps) < 2.0**52 else reward)
 
     def to_unit(self, reward: FloatOrArray) -> FloatOrArray:
-        """Return the reward unchanged: there is no range to scale by."""
-        return reward
+        """Return the distance from the origin: there is no range to scale by."""
+        return reward if not self.origin else reward - self.origin
 
     def from_unit(self, unit: FloatOrArray) -> FloatOrArray:
-        """Return the value unchanged."""
-        return unit
+        """Return the reward at a distance from the origin."""
+        return unit if not self.origin else unit + self.origin
 
     def to_json(self) -> dict[str, Any]:
         """Return what :func:`as_reward_kind` reads back."""
-        return {"kind": "gaussian", "sigma": self.sigma}
+        plain = {"kind": "gaussian", "sigma": self.sigma}
+        return plain if self.origin is None else {**plain, "origin": self.origin}
 
 
 RewardKind: TypeAlias = Bernoulli | Bounded | Gaussian
@@ -175,14 +205,16 @@ def _from_mapping(data: Mapping[Any, Any]) -> RewardKind:
     kind = data.get("kind")
     if not isinstance(kind, str) or kind not in _KEYS:
         raise ProblemError(f"reward kind {kind!r} is unknown: it must be one of {', '.join(_KEYS)}")
-    values = check_keys(data, ("kind", *_KEYS[kind]), (), f"the {kind} reward", ProblemError)
+    optional = ("origin",) if kind == "gaussian" else ()
+    values = check_keys(data, ("kind", *_KEYS[kind]), optional, f"the {kind} reward", ProblemError)
     if kind == "bounded":
         return Bounded(values["low"], values["high"])
-    return Gaussian(values["sigma"]) if kind == "gaussian" else Bernoulli()
+    return Gaussian(values["sigma"], values.get("origin")) if kind == "gaussian" else Bernoulli()
 
 
-def _as_end(value: object, which: str) -> float:
-    end = as_numbers(value, f"{which} of the reward range", ProblemError)
-    if end.ndim or not math.isfinite(float(end)):
-        raise ProblemError(f"{which} of the reward range is {value}; it must be one finite number")
-    return float(end)
+def as_finite(value: object, what: str) -> float:
+    """Return one finite number, or refuse what is none."""
+    number = as_numbers(value, what, ProblemError)
+    if number.ndim or not math.isfinite(float(number)):
+        raise ProblemError(f"{what} is {value}; it must be one finite number")
+    return float(number)

@@ -119,8 +119,8 @@ class Instance:
         if not isinstance(strict, bool | np.bool_):
             raise InstanceError(f"strict is {strict!r}; it must be True or False")
         fitting = _fitting_law(problem, law)
-        object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "means", _checked_means(problem, means, fitting))
+        object.__setattr__(self, "problem", _centred(problem, self.means))
         object.__setattr__(self, "law", fitting)
         object.__setattr__(self, "name", str(name))
         object.__setattr__(self, "strict", bool(strict))
@@ -233,6 +233,13 @@ class Instance:
         """Restore a copy without warning again, its means read-only again."""
         self.__dict__.update(state)
         frozen(self.means)
+
+
+def _centred(problem: Problem, means: FloatArray) -> Problem:
+    """Return the problem with the origin of Gaussian rewards near the best arm, where gaps matter most."""
+    if not isinstance(problem.reward, Gaussian):
+        return problem
+    return problem.with_reward(problem.reward.near(float(means[:, problem.truest].max())))
 
 
 def _fitting_law(problem: Problem, law: object) -> RewardLaw:

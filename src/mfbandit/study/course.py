@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mfbandit.confidence.alarm import BrokenBound
 from mfbandit.confidence.victories import is_proven, victories
 from mfbandit.core import PULLS, ROUNDS, afford, arrays, new_state, observe
 from mfbandit.errors import StorageError
+from mfbandit.problem import Gaussian
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
 from mfbandit.study.lineup import Lineup, copy_state, line_up, line_up_rest
 from mfbandit.study.noted import Notes, apply_notes, dump_state, load_state, read_round, write_round
@@ -41,6 +43,9 @@ class Course:
         self.added: dict[int, float] = {}
         self._full = arrays(problem, settings.policy.columns(problem))
         self._unit = problem.reward.to_unit
+        #: The user's problem, with the unit scale that statistics are in.
+        self._scaled = problem
+        self._centred = not isinstance(problem.reward, Gaussian)
         self._costs = problem.costs.tolist()
         self.lineup: Lineup = line_up(settings, self._full)
         algorithm = self.lineup.algorithm
@@ -134,7 +139,7 @@ class Course:
         if self.failures:
             self.failures.pop(pull, None)
             self.stuck.pop(pull, None)
-        playing.waiting[place] = self._unit(reward)
+        playing.waiting[place] = reward
         self._fold()
 
     def failure(self, pull: int, reason: str) -> None:
@@ -186,7 +191,9 @@ class Course:
             row = playing.rows[playing.row]
             reward = waiting.pop(place)
             if reward is not None:
-                observe(state, row.cell[0], row.cell[1], reward)
+                if not self._centred:
+                    self.centre(reward)
+                observe(state, row.cell[0], row.cell[1], self._unit(reward))
             else:
                 playing.called_off += 1
                 playing.in_flight += place in playing.paid
@@ -201,6 +208,21 @@ class Course:
         playing.folded = place
         if place == playing.size and not self.ended:
             self._complete()
+
+    def centre(self, first: float) -> None:
+        """Fix the origin of Gaussian rewards by the first that counts, in the order of asking.
+
+        All statistics are relative to it; no reward counts before it is fixed. Every process finds it in the log.
+        """
+        self._centred = True
+        kind = self._scaled.reward
+        if isinstance(kind, Gaussian) and kind.near(first) is not kind:
+            self._scaled = self._scaled.with_reward(kind.near(first))
+            self._unit = self._scaled.reward.to_unit
+            self.problem = self.problem.with_reward(self._scaled.reward)
+            # What a policy was told in units of the reward has moved, too.
+            ready = self.settings.policy.ready(self._scaled, self.lineup.problem, self.settings.goal)
+            self.lineup.algorithm = replace(self.lineup.algorithm, params=ready.params)
 
     def _complete(self) -> None:
         """All results of the round are in."""
@@ -331,14 +353,14 @@ class Course:
         """Take bias bounds to be wider by so much, in unit scale, by fidelity."""
         if added != self.added:
             self.added = added
-            self.problem = self.settings.problem.widened(added)
+            self.problem = self._scaled.widened(added)
             self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
 
     def _line_up(self, arms: list[int]) -> None:
         """Keep the statistics of some arms; an algorithm's notes start anew."""
         self._notes = None
         old, before = self.state, self.lineup
-        self.lineup = line_up_rest(self.settings, self._full, arms)
+        self.lineup = line_up_rest(self.settings, self._full, arms, self._scaled)
         algorithm = self.lineup.algorithm
         self.state = new_state(self.lineup.problem, algorithm.memory, algorithm.notes)
         places = [before.arms.index(arm) for arm in arms]

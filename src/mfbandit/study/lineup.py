@@ -11,6 +11,7 @@ import numpy as np
 from mfbandit.core import Algorithm, Arrays, Ints, State, keep_arms
 from mfbandit.errors import MissingExtra
 from mfbandit.kernel import compiled, digest
+from mfbandit.problem import Problem
 from mfbandit.study.settings import Settings
 
 __all__ = ["Lineup", "copy_state", "line_up", "line_up_rest"]
@@ -86,14 +87,14 @@ def copy_state(state: State) -> State:
 
 def line_up(settings: Settings, full: Arrays) -> Lineup:
     """Put all arms in play."""
-    return line_up_rest(settings, full, list(range(full.cost.shape[0])))
+    return line_up_rest(settings, full, list(range(full.cost.shape[0])), settings.problem)
 
 
-def line_up_rest(settings: Settings, full: Arrays, arms: list[int]) -> Lineup:
-    """Put some arms in play."""
+def line_up_rest(settings: Settings, full: Arrays, arms: list[int], rewards_as: Problem) -> Lineup:
+    """Put some arms in play; `rewards_as` is the problem with the unit scale that statistics are in."""
     problem = keep_arms(full, arms)
     if arms:
-        algorithm = settings.policy.ready(settings.problem, problem, settings.goal)
+        algorithm = settings.policy.ready(rewards_as, problem, settings.goal)
     else:
         algorithm = Algorithm(_stop, _nobody, None, 0)
     out = np.zeros((algorithm.rows, 3), dtype=np.int64)

@@ -170,7 +170,7 @@ def _arms(view: View) -> tuple[ArmResult, ...]:
                 cell = view.arms.index(arm), view.columns.index(fidelity)
                 count = int(view.state.pulls[cell])
                 if count:
-                    mean = float(problem.reward.from_unit(float(view.state.sums[cell]) / count))
+                    mean = float(view.problem.reward.from_unit(float(view.state.sums[cell]) / count))
             pulls[kind.name], means[kind.name] = count, mean
             cost += count * float(problem.costs[arm, fidelity])
         low, high = bounds.get(name, widest)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,9 @@ def _settle(course: Course, settled: Sequence[Record], next_round: Record) -> No
     rounds = [record for record in settled if record[0] == ROUND]
     numbers = [record[1] for record in rounds]
     texts = [record[3] or "" for record in rounds]
+    counted = [record for record in settled if record[0] == RESULT]
+    if counted:
+        course.centre(min(counted, key=itemgetter(1))[2])
     _retire(course, settled, numbers, texts)
     asked = next_round.pull
     # A round that was planned after an arm was retired brings all statistics with it.
@@ -82,7 +86,7 @@ def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: in
     counts = rows[:, 2]
     if int(counts.sum()) != asked - first or not np.array_equal(pulls[order], np.arange(first, asked)):
         raise StorageError("the log does not hold exactly one result for every pull before the last round")
-    units = course.settings.problem.reward.to_unit(rewards[order])
+    units = course.problem.reward.to_unit(rewards[order])
     streams = np.repeat(rows[:, 0] * course.settings.problem.n_fidelities + rows[:, 1], counts)
     for (arm, fidelity), cell in course.lineup.cells.items():
         mine = units[streams == arm * course.settings.problem.n_fidelities + fidelity]

@@ -21,6 +21,8 @@ __all__ = ["Settings"]
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 1
 ON_FAILURE = ("stop", "retire")
+#: The origin of Gaussian rewards that the first reward of a study decides.
+_FIRST = "first reward"
 ON_VIOLATION = ("ignore", "stop", "drop", "widen")
 
 
@@ -40,6 +42,21 @@ def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value < 2**63:
         raise InvalidInput(f"{name} must be a whole number >= {least}, got {value!r}")
     return int(value)
+
+
+def _with_origin(problem: dict[str, Any]) -> dict[str, Any]:
+    """Say of Gaussian rewards what their sums are relative to."""
+    reward = problem["reward"]
+    return {**problem, "reward": {"origin": _FIRST, **reward}} if reward["kind"] == "gaussian" else problem
+
+
+def _read_origin(problem: dict[str, Any]) -> dict[str, Any]:
+    """Read that again; studies that do not say it are older than origins, their sums are relative to 0."""
+    reward = dict(problem["reward"])
+    if reward.get("kind") == "gaussian":
+        origin = reward.pop("origin", 0.0)
+        reward = reward if origin == _FIRST else {**reward, "origin": origin}
+    return {**problem, "reward": reward}
 
 
 @dataclass(frozen=True)
@@ -112,13 +129,14 @@ class Settings:
             if field.name not in self.policy.preset
         }
         policy = {"name": self.policy.name, **options}
-        return {"problem": self.problem.to_json(), "policy": policy, **plain}
+        return {"problem": _with_origin(self.problem.to_json()), "policy": policy, **plain}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Settings:
         """Read back what `to_json` wrote."""
         rest = {key: value for key, value in data.items() if key not in ("problem", "policy")}
-        return cls(problem=Problem.from_json(data["problem"]), policy=read_policy(data["policy"]), **rest)
+        problem = Problem.from_json(_read_origin(data["problem"]))
+        return cls(problem=problem, policy=read_policy(data["policy"]), **rest)
 
     def check_same(self, other: Settings, name: str) -> None:
         """Refuse settings that differ from those a stored study was made with."""

@@ -88,5 +88,5 @@ class View:
         found = {}
         for place, arm in enumerate(self.arms):
             low, high = interval(self.arrays, self.state, place, alpha)
-            found[problem.arms[arm]] = problem.reward.from_unit(low), problem.reward.from_unit(high)
+            found[problem.arms[arm]] = self.problem.reward.from_unit(low), self.problem.reward.from_unit(high)
         return found
