@@ -40,7 +40,8 @@ __all__ = [
     "root_of",
     "settle",
     "tally",
-    "tally_sums",
+    "tally_all",
+    "tally_for",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -103,6 +104,8 @@ class State(NamedTuple):
     """1 / sqrt(N), (K, M), likewise: most confidence radii are a multiple of it; +inf before the first pull."""
     rounder: Floats
     """`Arrays.rounder`, (1,)."""
+    carries: Floats
+    """What rounding has added to sums, squares and deviations, (K, 3 M): see `add`."""
 
 
 @dataclass(frozen=True)
@@ -207,26 +210,61 @@ def new_state(problem: Arrays, memory: int = 0, clock: int = OWN) -> State:
         means=np.zeros(shape),
         roots=np.full(shape, math.inf),
         rounder=np.full(1, problem.rounder),
+        carries=np.zeros((shape[0], 3 * shape[1])),
     )
 
 
 @kernel
-def tally_sums(state: State, arm: int, fidelity: int, reward: float) -> None:
-    """Count one reward in the pulls and sums alone, for algorithms that need no more in simulations."""
+def add(sums: Floats, carries: Floats, arm: int, fidelity: int, place: int, term: float) -> None:
+    """Add a term to a running sum, without the rounding errors of all terms before (Kahan's summation).
+
+    A plain sum of n terms may be off by n units of its last place: a billion times 0.1 by more than 1. This
+    one is off by two, whatever n. Where all terms are whole numbers, both are exact.
+    """
+    total = float(sums[arm, fidelity])
+    kept = term - float(carries[arm, place])
+    larger = total + kept
+    carries[arm, place] = (larger - total) - kept
+    sums[arm, fidelity] = larger
+
+
+@kernel
+def tally_whole(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Count one reward, 0 or 1, in the pulls and sums alone, for algorithms that need no more in simulations."""
     state.pulls[arm, fidelity] += 1
     state.sums[arm, fidelity] += reward
 
 
 @kernel
+def tally_sums(state: State, arm: int, fidelity: int, reward: float) -> None:
+    """Count one reward in the pulls and sums alone, likewise."""
+    state.pulls[arm, fidelity] += 1
+    add(state.sums, state.carries, arm, fidelity, fidelity, reward)
+
+
+@kernel
 def tally(state: State, arm: int, fidelity: int, reward: float) -> None:
     """Count one reward (unit scale) in all statistics but the derived ones."""
-    n = state.pulls[arm, fidelity]
-    total = state.sums[arm, fidelity]
-    surprise = reward - (0.5 + total) / (n + 1)
+    n, width = state.pulls[arm, fidelity], state.pulls.shape[1]
+    surprise = reward - (0.5 + float(state.sums[arm, fidelity])) / (n + 1)
     state.pulls[arm, fidelity] = n + 1
-    state.sums[arm, fidelity] = total + reward
-    state.squares[arm, fidelity] += reward * reward
-    state.deviations[arm, fidelity] += surprise * surprise
+    add(state.sums, state.carries, arm, fidelity, fidelity, reward)
+    add(state.squares, state.carries, arm, fidelity, width + fidelity, reward * reward)
+    add(state.deviations, state.carries, arm, fidelity, 2 * width + fidelity, surprise * surprise)
+
+
+@kernel
+def tally_all(state: State, arm: int, fidelity: int, rewards: Floats) -> None:
+    """Count many rewards of one stream, in their order."""
+    for i in range(rewards.shape[0]):
+        tally(state, arm, fidelity, float(rewards[i]))
+
+
+def tally_for(algorithm: Algorithm, whole_rewards: bool) -> Callable[..., None]:
+    """How rewards are counted in simulations of an algorithm; `whole_rewards` are all 0 or 1."""
+    if not algorithm.sums_only:
+        return tally
+    return tally_whole if whole_rewards else tally_sums
 
 
 @kernel

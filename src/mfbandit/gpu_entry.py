@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mfbandit.core import Algorithm, Arrays, State, mean_of, pulled, settle, tally, tally_sums
+from mfbandit.core import Algorithm, Arrays, State, mean_of, pulled, settle, tally_for
 from mfbandit.gpu_stripes import stripes
 from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device
@@ -54,6 +54,13 @@ class Shape(NamedTuple):
         return self.arms * self.fidelities
 
     @property
+    def carried(self) -> int:
+        """Columns of the carries: none that matter where rewards are whole."""
+        if not self.sums_only:
+            return 3 * self.fidelities
+        return 1 if self.whole_rewards else self.fidelities
+
+    @property
     def counts(self) -> int:
         """Whole numbers in the state of a thread, where all of them lie in global memory."""
         return self.cells + self.arms + 3 * self.rows
@@ -62,7 +69,8 @@ class Shape(NamedTuple):
     def numbers(self) -> int:
         """Other numbers in the state of a thread, likewise."""
         # Where there are no moments, one number stands in for them.
-        return self.cells * (2 if self.sums_only else 4) + self.memory + (1 if self.sums_only else 0)
+        moments = 1 if self.sums_only else 2 * self.cells
+        return 2 * self.cells + self.memory + moments + self.arms * self.carried
 
     @property
     def bytes(self) -> int:
@@ -150,7 +158,7 @@ def entry_of(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
         "plan": algorithm.plan,
         "recommend": algorithm.recommend,
         "draw": draw_of(instance),
-        "tally": tally_sums if algorithm.sums_only else tally,
+        "tally": tally_for(algorithm, shape.whole_rewards),
     }
     lean = lean_parts(shape.marked)
     filled = bind(play, lean, **parts)
@@ -250,7 +258,7 @@ def _with_shared_states(shape: Shape, played: Any) -> Any:
     from numba import float64, int32, uint32, uint64
 
     cells, words = (shape.arms, shape.fidelities), shape.cells * BLOCK
-    moments = (1, 1) if shape.sums_only else cells
+    moments, carried = (1, 1) if shape.sums_only else cells, (shape.arms, shape.carried)
     arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
     sum_type = int32 if shape.whole_rewards else float64
     stripe, threads = stripes(cells), BLOCK
@@ -272,6 +280,7 @@ def _with_shared_states(shape: Shape, played: Any) -> Any:
             cuda.local.array((1, 1), float64),
             stripe(cuda.shared.array(words, float64), thread, uint64(threads)),
             rounder,
+            cuda.local.array(carried, float64),
         )
         out = cuda.local.array(rows, uint32)
         played(near, params, near_law, limits, state, out, streams, keys, results, marks, counter)
@@ -285,7 +294,7 @@ def _with_local_states(shape: Shape, played: Any) -> Any:
     from numba import float64, int32, uint32
 
     cells = (shape.arms, shape.fidelities)
-    moments = (1, 1) if shape.sums_only else cells
+    moments, carried = (1, 1) if shape.sums_only else cells, (shape.arms, shape.carried)
     arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
     sum_type = int32 if shape.whole_rewards else float64
 
@@ -305,6 +314,7 @@ def _with_local_states(shape: Shape, played: Any) -> Any:
             cuda.local.array((1, 1), float64),
             cuda.local.array(cells, float64),
             rounder,
+            cuda.local.array(carried, float64),
         )
         out = cuda.local.array(rows, uint32)
         played(near, params, near_law, limits, state, out, streams, keys, results, marks, counter)
@@ -326,6 +336,7 @@ def _with_global_states(shape: Shape, played: Any) -> Any:
         squares = deviations = stripes((1, 1), after)
     else:
         squares, deviations = stripes(table, after), stripes(table, after + n)
+    carries = stripes((arms, shape.carried), after + (1 if shape.sums_only else 2 * n))
 
     def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
         thread, threads = uint64(cuda.grid(1)), uint64(cuda.gridsize(1))
@@ -343,6 +354,7 @@ def _with_global_states(shape: Shape, played: Any) -> Any:
             cuda.local.array((1, 1), float64),
             roots(numbers, thread, threads),
             rounder,
+            carries(numbers, thread, threads),
         )
         out = rows(counts, thread, threads)
         played(problem, params, law, limits, state, out, streams, keys, results, marks, counter)

@@ -152,6 +152,9 @@ def reset(state: State) -> None:
             state.pulls[k, m] = 0
             state.sums[k, m] = 0.0
             state.roots[k, m] = math.inf
+    for k in range(state.carries.shape[0]):
+        for m in range(state.carries.shape[1]):
+            state.carries[k, m] = 0.0
     for k in range(state.squares.shape[0]):
         for m in range(state.squares.shape[1]):
             state.squares[k, m] = 0.0
@@ -195,6 +198,7 @@ def play_many(
         np.zeros((arms, fidelities), np.float64),
         np.zeros((arms, fidelities), np.float64),
         np.full(1, problem.rounder),
+        np.zeros((arms, 3 * fidelities), np.float64),
     )
     out = np.zeros((sizes.rows, 3), np.int64)
     for i in range(cost.shape[0]):

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mfbandit.algorithms import Policy
-from mfbandit.core import Algorithm, Arrays, Floats, Goal, Ints, arrays, tally, tally_sums
+from mfbandit.core import Algorithm, Arrays, Floats, Goal, Ints, arrays, tally_for
 from mfbandit.errors import InvalidInput
-from mfbandit.instances import Instance
+from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, compiled, digest
 from mfbandit.play import Limits, Sizes, play_many
 from mfbandit.rewards import draw_of, law_arrays
@@ -134,7 +134,7 @@ class Player:
             plan=algorithm.plan,
             recommend=algorithm.recommend,
             draw=draw_of(instance),
-            tally=tally_sums if algorithm.sums_only else tally,
+            tally=tally_for(algorithm, isinstance(instance.law, BernoulliLaw)),
         )
         self.law = law_arrays(instance)
         self.marks = np.array(simulation.marks, dtype=np.float64)

@@ -17,15 +17,17 @@ import math
 
 from mfbandit.confidence.evidence import evidence_scratch, log_evidence
 from mfbandit.confidence.levels import EDGES, stretch
-from mfbandit.core import GAUSSIAN, Arrays, State
+from mfbandit.core import GAUSSIAN, ROUNDS, Arrays, State
 from mfbandit.kernel import kernel
 
 __all__ = ["OPEN", "PROVEN", "REFUTED", "infimum", "log_evidence", "pair_scratch", "prove"]
 
 #: Ratios are told apart up to this far above the target; beyond they are cut, which is safe.
 _HEADROOM = 25.0
-#: How far rounding may have raised a computed log W, up to a billion pulls.
+#: How far rounding may have raised a computed log W, at least: see `rounding`.
 _ROUNDING = 1e-6
+#: Units of the last place of a sum that its computation and that of a likelihood ratio may cost.
+_PLACES = 64.0
 #: Steps of the search, evaluations in all, cells that wait at once, halvings between two probes.
 _SEARCH, _EVALUATIONS, _STACK, _PROBE = 14, 2000, 64, 4
 #: Stages of the computed infimum. More than 750 is reported as 750: beyond any use and any float.
@@ -41,6 +43,27 @@ LOWEST_AT, SHORTFALL = 0, 1
 def pair_scratch(fidelities: int) -> int:
     """How many numbers of scratch space the kernels of this file need."""
     return evidence_scratch(fidelities) + _STACK
+
+
+@kernel
+def rounding(problem: Arrays, state: State, better: int, worse: int, cap: float) -> float:
+    """How far rounding may have raised a log W that is to reach at most `cap`, in nats.
+
+    Sums are compensated, so they and l S - n log(.) are off by a few last places of n. The sums of active rewards
+    add up differences of sums, and may lose one more place in each round. For Gaussian rewards an effect t that
+    matters has n t^2 / 2 <= cap, which is why only the square root of n counts, times the means in sigmas.
+    """
+    pulls, size = 0.0, 1.0
+    for side in range(2):
+        arm = better if side == 0 else worse
+        for m in range(problem.cost.shape[1]):
+            n = float(state.pulls[arm, m])
+            if n > 0.0:
+                pulls += n
+                size = max(size, (abs(float(state.sums[arm, m])) / n + problem.bias[arm, m]) / problem.sigma)
+    places = _PLACES + float(state.clock[ROUNDS]) if problem.cost.shape[1] > 1 else _PLACES
+    scale = math.sqrt(2.0 * pulls * cap) * size if problem.kind == GAUSSIAN else pulls
+    return max(_ROUNDING, places * scale * 2.0**-53)
 
 
 @kernel
@@ -70,7 +93,8 @@ def prove(
     work, gaussian = state.memory, problem.kind == GAUSSIAN
     if not gaussian and epsilon > 1.0:
         return PROVEN
-    cap, least = max(target, 0.0) + _HEADROOM, target + _ROUNDING
+    cap = max(target, 0.0) + _HEADROOM
+    least = target + rounding(problem, state, better, worse, cap)
     stack = at + evidence_scratch(problem.cost.shape[1])
     left, right = (-math.inf, math.inf) if gaussian else (epsilon, 1.0)
     centre = min(max(guess, left), right)

@@ -1,8 +1,9 @@
 """What the processes without t share: the level they pay, and rounding to the safe side.
 
 A bound may be wider than the exact one by a few last digits, never tighter: it is inverted at a level
-that is higher by `SLACK`, more than all rounding errors up to a billion pulls, and what comes out is
-moved `OUTWARD` by a few units of its last place.
+that is higher by `SLACK`, more than all rounding errors up to ten million pulls of a stream, and what comes
+out is moved `OUTWARD` by a few units of its last place. At a billion pulls rounding may cost 1e-6 nats, which
+raises an error probability by one millionth of itself.
 """
 
 from __future__ import annotations

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, observe
-from mfbandit.errors import StorageError
+from mfbandit.core import PULLS, ROUNDS, settle, tally_all
+from mfbandit.errors import MissingExtra, StorageError
+from mfbandit.kernel import compiled
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
 from mfbandit.study.noted import apply_last_notes, read_round, read_rows
@@ -26,6 +27,8 @@ __all__ = ["resume"]
 
 #: What only the record of a round has that brings all statistics with it.
 _STATE = '"state":'
+#: From so many rewards on it pays to load compiled code.
+_MANY = 20_000
 
 
 def resume(settings: Settings, log: Log) -> tuple[int, Course]:
@@ -100,17 +103,14 @@ def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: in
 
 
 def _observe_all(course: Course, cell: tuple[int, int], rewards: Any) -> None:
-    """Enter many rewards of one arm at one fidelity, with the arithmetic of `mfbandit.core.tally`."""
+    """Enter many rewards of one arm at one fidelity, as a running study enters them one by one."""
     state = course.state
-    n, most = int(state.pulls[cell]), rewards[:-1]
-    totals = _running(state.sums[cell], most)
-    surprise = most - (0.5 + totals[:-1]) / (np.arange(n, n + most.size) + 1)
-    state.pulls[cell] = n + most.size
-    state.sums[cell] = totals[-1]
-    state.squares[cell] = _running(state.squares[cell], most * most)[-1]
-    state.deviations[cell] = _running(state.deviations[cell], surprise * surprise)[-1]
-    # The last one enters as in a running study, which also brings up to date what is derived from these.
-    observe(state, cell[0], cell[1], float(rewards[-1]))
+    enter = tally_all
+    if rewards.size > _MANY:
+        with suppress(MissingExtra):
+            enter = compiled(tally_all)
+    enter(state, *cell, rewards)
+    settle(state, *cell)
 
 
 def _running(start: float, terms: Any) -> Any:
