@@ -20,7 +20,7 @@ def gaussian(arms=2, **options):
 
 
 def finish(study, offset, pulls=10**9, gap=0.0):
-    """Play a study whose arms tie, but for the first, at some offset; noise is a multiple of the last digit of 1.7e9."""
+    """Play a study whose arms tie, but for the first; noise is a multiple of the last digit of 1.7e9."""
     while not study.done and pulls > 0:
         for pull in study.ask(4):
             noise = round(random.Random(pull.seed).gauss(0.0, SIGMA) * 2**22) / 2**22
