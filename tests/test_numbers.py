@@ -6,8 +6,8 @@ import random
 import pytest
 
 import mfbandit as mf
-from mfbandit.algorithms.toptwo_memory import evidence
 from mfbandit.certificate import verify
+from mfbandit.confidence.pair_records import evidence
 from mfbandit.study import create_study, load_study
 from mfbandit.study.course import Course
 from mfbandit.study.settings import Settings

@@ -145,6 +145,8 @@ class Algorithm:
     """Whether its memory follows from the rest of the state: all zeros, it is made anew."""
     evidence: str = "arms"
     """What it stops by: "pairs" if by `mfbandit.confidence.pair`, with a record of every victory."""
+    take_in: Callable[..., Any] | None = None
+    """Enters the rewards of the last round into the active statistics of `pairs`, where `plan` does so later."""
 
 
 def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:

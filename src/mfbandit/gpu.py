@@ -18,10 +18,11 @@ import numpy as np
 
 from mfbandit.core import Algorithm
 from mfbandit.errors import MfbanditError
-from mfbandit.gpu_entry import BLOCK, Shape, entry_of, naming, shape_of
+from mfbandit.gpu_entry import BLOCK, Shape, entry_of, shape_of
 from mfbandit.instances import Instance
-from mfbandit.kernel import cuda_module
+from mfbandit.kernel import cuda_module, on_device
 from mfbandit.play import Limits, Sizes
+from mfbandit.rewards import trial_key
 
 __all__ = ["DeviceError", "launch", "require_gpu"]
 
@@ -114,3 +115,18 @@ def _to_device(cuda: Any, values: Any) -> Any:
     """Copy the arrays of a NamedTuple to the GPU; numbers stay as they are."""
     moved = [cuda.to_device(value) if isinstance(value, np.ndarray) else value for value in values]
     return type(values)(*moved)
+
+
+def naming() -> Any:
+    """The GPU kernel that names trials.
+
+    Were it part of the other, the compiler would save registers by naming a trial anew at every pull.
+    """
+    cuda, key_of = cuda_module(), on_device(trial_key)
+
+    def name(seed, first, keys):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i < keys.shape[0]:
+            keys[i] = key_of(seed, first + i)
+
+    return cuda.jit(name)

@@ -19,9 +19,9 @@ from mfbandit.gpu_stripes import stripes
 from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device
 from mfbandit.play import mark, play, reset
-from mfbandit.rewards import Law, draw_of, trial_key
+from mfbandit.rewards import Law, draw_of
 
-__all__ = ["BLOCK", "Shape", "entries", "entry_of", "lean_parts", "naming", "shape_of"]
+__all__ = ["BLOCK", "Shape", "entries", "entry_of", "lean_parts", "shape_of"]
 
 #: Threads per block: few, since shared memory is given out by blocks.
 BLOCK = 64
@@ -170,21 +170,6 @@ def entry_of(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
         options = {"max_registers": _REGISTERS, "lto": False}
         _entries[key] = cuda_module().jit(makers[shape.place](shape, played), **options)
     return _entries[key]
-
-
-def naming() -> Any:
-    """The GPU kernel that names trials.
-
-    Were it part of the other, the compiler would save registers by naming a trial anew at every pull.
-    """
-    cuda, key_of = cuda_module(), on_device(trial_key)
-
-    def name(seed, first, keys):  # type: ignore[no-untyped-def]
-        i = cuda.grid(1)
-        if i < keys.shape[0]:
-            keys[i] = key_of(seed, first + i)
-
-    return cuda.jit(name)
 
 
 def _trials(run: Any, answer: Any) -> Any:

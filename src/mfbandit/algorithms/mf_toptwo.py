@@ -337,5 +337,6 @@ class MFTopTwo(Policy):
             rows=arms,
             memory=memory_size(problem),
             notes=CLOCK,
+            take_in=take_in,
             evidence="pairs",
         )

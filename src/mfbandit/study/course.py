@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mfbandit.confidence.alarm import BrokenBound
 from mfbandit.confidence.victories import is_proven, victories
@@ -21,7 +20,7 @@ from mfbandit.core import PULLS, ROUNDS, afford, arrays, new_state, observe
 from mfbandit.errors import StorageError
 from mfbandit.problem import Gaussian
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
-from mfbandit.study.lineup import Lineup, copy_state, line_up, line_up_rest
+from mfbandit.study.lineup import Lineup, carry_over, copy_state, line_up, line_up_rest
 from mfbandit.study.noted import Notes, apply_notes, dump_state, load_state, read_round, write_round
 from mfbandit.study.round import Round, Row
 from mfbandit.study.settings import Settings
@@ -220,9 +219,7 @@ class Course:
             self._scaled = self._scaled.with_reward(kind.near(first))
             self._unit = self._scaled.reward.to_unit
             self.problem = self.problem.with_reward(self._scaled.reward)
-            # What a policy was told in units of the reward has moved, too.
-            ready = self.settings.policy.ready(self._scaled, self.lineup.problem, self.settings.goal)
-            self.lineup.algorithm = replace(self.lineup.algorithm, params=ready.params)
+            self.lineup.rescale(self.settings, self._scaled)
 
     def _complete(self) -> None:
         """All results of the round are in."""
@@ -357,18 +354,11 @@ class Course:
             self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
 
     def _line_up(self, arms: list[int]) -> None:
-        """Keep the statistics of some arms; an algorithm's notes start anew."""
+        """Keep the statistics of some arms, active ones too; an algorithm's notes start anew."""
         self._notes = None
         old, before = self.state, self.lineup
         self.lineup = line_up_rest(self.settings, self._full, arms, self._scaled)
-        algorithm = self.lineup.algorithm
-        self.state = new_state(self.lineup.problem, algorithm.memory, algorithm.notes)
-        places = [before.arms.index(arm) for arm in arms]
-        for new, known in zip(self.state, old, strict=True):
-            if known.ndim == 2:
-                new[:] = known[places]
-        self.state.clock[: ROUNDS + 1] = old.clock[: ROUNDS + 1]
-        self.state.spent[:] = old.spent
+        self.state = carry_over(before, old, self.lineup)
 
     def _follow(self, record: Record) -> None:
         """Another process planned a round."""

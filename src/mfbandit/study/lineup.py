@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from mfbandit.core import Algorithm, Arrays, Ints, State, keep_arms
+from mfbandit.core import OWN, Algorithm, Arrays, Ints, State, keep_arms, new_state
 from mfbandit.errors import MissingExtra
 from mfbandit.kernel import compiled, digest
 from mfbandit.problem import Problem
 from mfbandit.study.settings import Settings
 
-__all__ = ["Lineup", "copy_state", "line_up", "line_up_rest"]
+__all__ = ["Lineup", "carry_over", "copy_state", "line_up", "line_up_rest"]
 
 
 @dataclass
@@ -40,6 +40,11 @@ class Lineup:
         for k, arm in enumerate(self.arms):
             for m, fidelity in enumerate(self.columns):
                 self.cells[arm, fidelity] = k, m
+
+    def rescale(self, settings: Settings, rewards_as: Problem) -> None:
+        """Tell the policy anew what it was told in units of the reward, in another unit scale."""
+        ready = settings.policy.ready(rewards_as, self.problem, settings.goal)
+        self.algorithm = replace(self.algorithm, params=ready.params)
 
     def compile(self, spare: State) -> None:
         """Compile `plan`, with a state that may be spoilt; without numba, do nothing."""
@@ -99,6 +104,37 @@ def line_up_rest(settings: Settings, full: Arrays, arms: list[int], rewards_as: 
         algorithm = Algorithm(_stop, _nobody, None, 0)
     out = np.zeros((algorithm.rows, 3), dtype=np.int64)
     return Lineup(problem, algorithm, arms, full.columns.tolist(), out, algorithm.plan)
+
+
+def carry_over(before: Lineup, old: State, after: Lineup) -> State:
+    """The state of a new line-up, with the statistics of its arms so far."""
+    algorithm = after.algorithm
+    state = new_state(after.problem, algorithm.memory, algorithm.notes)
+    places = [before.arms.index(arm) for arm in after.arms]
+    for new, known in zip(state, old, strict=True):
+        if known.ndim == 2:
+            new[:] = known[places]
+    _keep_active(before, old, after, state, places)
+    state.clock[:OWN] = old.clock[:OWN]
+    state.spent[:] = old.spent
+    return state
+
+
+def _keep_active(before: Lineup, old: State, after: Lineup, new: State, places: list[int]) -> None:
+    """Keep the active statistics of the arms that stay, at their places in the old state.
+
+    Which rewards are active is decided before their pulls. To forget those so far would be a second chance for
+    evidence that has come out low, which the proof does not allow for.
+    """
+    if before.algorithm.evidence != "pairs" or after.algorithm.evidence != "pairs":
+        return
+    if before.algorithm.take_in is not None:
+        before.algorithm.take_in(before.problem, old)
+    width = 3 * len(before.columns)
+    first, start = before.algorithm.params.active, after.algorithm.params.active
+    for k, place in enumerate(places):
+        kept = old.memory[first + place * width : first + (place + 1) * width]
+        new.memory[start + k * width : start + (k + 1) * width] = kept
 
 
 def _stop(*arguments: Any) -> int:
