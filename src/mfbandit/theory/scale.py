@@ -15,7 +15,7 @@ __all__ = ["Units", "check_budget", "check_delta", "in_units", "paper_unit"]
 
 
 class Units(NamedTuple):
-    """An instance in unit scale: rewards in [0, 1], or as they are if Gaussian."""
+    """An instance in unit scale: rewards in [0, 1], or distances from an origin if Gaussian."""
 
     means: FloatArray
     biases: FloatArray
