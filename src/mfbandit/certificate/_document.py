@@ -49,7 +49,8 @@ class Entry:
 class Certificate:
     """What a study measured; everything that is claimed follows from these fields.
 
-    Statistics are in unit scale: rewards of a range are mapped to [0, 1], Gaussian rewards are as they are.
+    Statistics are in unit scale: rewards of a range are mapped to [0, 1], Gaussian rewards are
+    distances from the origin that the problem names (0 if it names none).
     """
 
     problem: Problem
@@ -73,7 +74,8 @@ class Certificate:
     def of(cls, view: View) -> Certificate:
         """The certificate of a study as it stands."""
         settings, state = view.settings, view.state
-        problem, names = settings.problem, settings.problem.arms
+        # Its kind of reward has the origin that the statistics are relative to.
+        problem, names = settings.problem.with_reward(view.problem.reward), settings.problem.arms
         statistics = {
             names[arm]: {part: getattr(state, part)[k].tolist() for part in STATISTICS}
             for k, arm in enumerate(view.arms)
