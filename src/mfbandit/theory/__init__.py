@@ -1,16 +1,24 @@
 """Every bound of the paper, the regrets of a run, and the tight limit, as functions of an instance.
 
 - :mod:`~mfbandit.theory.identification`: gaps, optimal fidelities, hardness, Theorem 3.1
-- :mod:`~mfbandit.theory.upper` and :mod:`~mfbandit.theory.conditions`: Theorems 3.4 and B.1, and
-  whether they apply
+- :mod:`~mfbandit.theory.upper` and :mod:`~mfbandit.theory.conditions`: Theorems 3.4 and B.1 as printed,
+  and whether they apply
+- :mod:`~mfbandit.theory.corrected`: Theorem 3.4 with the gaps of its proof, and where the printed one fails
+- :mod:`~mfbandit.theory.lemmas`: pulls per arm and fidelity, Lemmas C.2 and C.3
 - :mod:`~mfbandit.theory.regret_bounds` and :mod:`~mfbandit.theory.hard`: both regrets, Theorems
-D.1 to D.4
+  D.1 to D.4
 - :mod:`~mfbandit.theory.characteristic`: C*, the cost that every delta-correct algorithm must pay
 - :mod:`~mfbandit.theory.divergence`: KL and KL_inf of the reward laws
 """
 
 from mfbandit.theory.characteristic import CharacteristicCost, characteristic_cost, limit
 from mfbandit.theory.conditions import Assumptions, assumptions
+from mfbandit.theory.corrected import (
+    CorrectedHardness,
+    contradiction,
+    corrected_hardness,
+    corrected_upper_bound,
+)
 from mfbandit.theory.divergence import (
     bernoulli_divergence,
     divergence_down,
@@ -28,6 +36,7 @@ from mfbandit.theory.identification import (
     lower_bound_costs,
     optimal_fidelity,
 )
+from mfbandit.theory.lemmas import commitment_ratio, pulls_at_optimum, pulls_elsewhere, pulls_of_sweeps
 from mfbandit.theory.regret_bounds import (
     cost_regret,
     regret,
@@ -35,6 +44,7 @@ from mfbandit.theory.regret_bounds import (
     regret_lower_rate,
     regret_upper_bound,
     regret_upper_coefficient,
+    regret_upper_rate,
     regret_worst_case,
 )
 from mfbandit.theory.upper import upper_bound
@@ -42,11 +52,16 @@ from mfbandit.theory.upper import upper_bound
 __all__ = [
     "Assumptions",
     "CharacteristicCost",
+    "CorrectedHardness",
     "Hardness",
     "assumptions",
     "bernoulli_divergence",
     "characteristic_cost",
+    "commitment_ratio",
     "conservative_fidelity",
+    "contradiction",
+    "corrected_hardness",
+    "corrected_upper_bound",
     "cost_regret",
     "divergence_down",
     "divergence_up",
@@ -59,11 +74,15 @@ __all__ = [
     "lower_bound_coefficient",
     "lower_bound_costs",
     "optimal_fidelity",
+    "pulls_at_optimum",
+    "pulls_elsewhere",
+    "pulls_of_sweeps",
     "regret",
     "regret_lower_bound",
     "regret_lower_rate",
     "regret_upper_bound",
     "regret_upper_coefficient",
+    "regret_upper_rate",
     "regret_worst_case",
     "upper_bound",
 ]

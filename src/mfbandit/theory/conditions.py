@@ -23,8 +23,12 @@ class Assumptions:
 
     Attributes
     ----------
+    assumption_3_3 : bool
+        Assumption 3.3 as printed: no arm but the best may be better than the second-best, by its
+        mean and bias at its optimal fidelity m*.
     second_arm_is_good : bool
-        Assumption 3.3: no arm but the best looks better than the second-best, at its fidelity.
+        The same where the proof uses it: for A and B at m* and at the fidelity that the prior leads
+        to, for C at the fidelity that it ends at.
     gaps_are_positive : bool
         The true gap of every arm is positive at the fidelity that the procedure settles on.
     prior_is_valid : bool
@@ -40,6 +44,8 @@ class Assumptions:
         The L that was checked.
     sentences : tuple of str
         One for everything that does not hold.
+    printed : tuple of str
+        One for every arm that breaks Assumption 3.3 as printed.
     """
 
     second_arm_is_good: bool
@@ -50,10 +56,12 @@ class Assumptions:
     best_arm_is_clear: bool
     L: float
     sentences: tuple[str, ...]
+    assumption_3_3: bool
+    printed: tuple[str, ...]
 
     @property
     def applies(self) -> bool:
-        """Whether the bound can be evaluated as the theorem states it (biases aside)."""
+        """Whether the bound can be evaluated (biases aside), with 3.3 where the proof uses it."""
         return self.second_arm_is_good and self.gaps_are_positive and self.prior_is_valid and self.L_is_large
 
     @property
@@ -71,9 +79,10 @@ def assumptions(
 ) -> Assumptions:
     """Check what the upper bounds on LUCB assume.
 
-    Assumption 3.3 is checked at the optimal fidelity of each arm, as printed, and also at the one
-    that the prior knowledge leads to, where the proof uses it; for Explore-C at the fidelity it
-    ends at instead.
+    Assumption 3.3 is printed for the optimal fidelity m* of each arm, in Theorem B.1 too;
+    `assumption_3_3` says whether it holds so. The proofs use it elsewhere: at the fidelity that the
+    prior leads to, and for Explore-C at the one it ends at. `second_arm_is_good` and `applies` go
+    by these.
 
     Parameters
     ----------
@@ -113,6 +122,7 @@ def assumptions(
         checked = [optimal_fidelity(instance), reached]
         prior = _wrong_prior(instance, top, second)
     good = _better_than_second(instance, checked)
+    printed = _better_than_second(instance, [optimal_fidelity(instance)])
     positive = _without_gap(instance, reached)
     large = [] if level >= required else [f"L is {level}; it must be at least 4KM = {required:g}"]
     biases = [violation.sentence for violation in instance.violations]
@@ -126,6 +136,8 @@ def assumptions(
         best_arm_is_clear=not clear,
         L=level,
         sentences=(*good, *positive, *prior, *large, *biases, *clear),
+        assumption_3_3=not printed,
+        printed=tuple(printed),
     )
 
 

@@ -13,6 +13,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mfbandit.algorithms.elimination import default_epsilon, theorem_epsilon
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
 from mfbandit.theory.identification import separating_information
@@ -26,6 +27,7 @@ __all__ = [
     "regret_lower_rate",
     "regret_upper_bound",
     "regret_upper_coefficient",
+    "regret_upper_rate",
     "regret_worst_case",
 ]
 
@@ -128,7 +130,20 @@ def regret_lower_rate(n_arms: int, budget: float) -> float:
     return float(_check_arms(n_arms) ** (1.0 / 3.0) * check_budget(budget) ** (2.0 / 3.0))
 
 
-def regret_upper_bound(instance: Instance, budget: float, epsilon: float | None = None) -> float:
+def regret_upper_rate(n_arms: int, budget: float) -> float:
+    """Rate of Elimination's worst-case regret, ``K^(1/3) budget^(2/3) (log budget)^(1/3)`` (Theorem D.4).
+
+    What stands inside the theorem's O. :func:`regret_worst_case` has the proof's constants.
+
+    Examples
+    --------
+    >>> round(regret_upper_rate(8, 1e6))
+    47990
+    """
+    return regret_lower_rate(n_arms, budget) * float(np.cbrt(max(0.0, math.log(budget))))
+
+
+def regret_upper_bound(instance: Instance, budget: float, epsilon: float | str | None = None) -> float:
     """Bound the expected regret of Elimination, explicitly (Theorem D.3).
 
     Gaps are in units of the reward range, or of sqrt(2) sigma if Gaussian, and so is epsilon; the
@@ -142,9 +157,10 @@ def regret_upper_bound(instance: Instance, budget: float, epsilon: float | None 
         The instance.
     budget : float
         The budget.
-    epsilon : float, optional
-        Gap below which arms are not told apart; by default the proof's choice with mu_1 replaced
-        by 1, ``(16 K lambda_M log(budget / 16 lambda_M) / budget)^(1/3)``, at most 1.
+    epsilon : float, "proof" or "theorem", optional
+        Gap below which arms are not told apart. By default the choice of Theorem D.4's proof with
+        mu_1 replaced by 1, ``(16 K lambda_M log(budget / 16 lambda_M) / budget)^(1/3)``, at most 1.
+        "theorem" is the one that the theorem states, ``(K log(budget) / budget)^(1/3)``.
 
     Returns
     -------
@@ -163,10 +179,7 @@ def regret_upper_bound(instance: Instance, budget: float, epsilon: float | None 
         return 0.0
     costs = instance.problem.costs[0]
     dear, cheap = float(costs[instance.problem.truest]), float(costs.min())
-    if epsilon is None:
-        epsilon = _proof_epsilon(len(instance.means), budget, dear)
-    if not epsilon > 0.0:
-        raise InvalidInput(f"epsilon is {epsilon}; it must be positive")
+    epsilon = _epsilon(epsilon, len(instance.means), budget, dear)
     unit = paper_unit(instance)
     gap = _truest_gaps(instance) / unit
     prices = _prices(instance)[:, instance.problem.truest]
@@ -242,11 +255,14 @@ def regret_worst_case(
     return float(min(everything, bound))
 
 
-def _proof_epsilon(n_arms: int, budget: float, dear: float) -> float:
-    if budget <= 16.0 * dear:
-        return 1.0
-    value = 16.0 * n_arms * dear * math.log(budget / (16.0 * dear)) / budget
-    return float(min(1.0, value ** (1.0 / 3.0)))
+def _epsilon(epsilon: float | str | None, n_arms: int, budget: float, dear: float) -> float:
+    if epsilon is None or epsilon == "proof":
+        return default_epsilon(n_arms, budget, dear)
+    if epsilon == "theorem":
+        return theorem_epsilon(n_arms, budget)
+    if isinstance(epsilon, str) or not epsilon > 0.0:
+        raise InvalidInput(f"epsilon is {epsilon}; it must be positive, 'proof' or 'theorem'")
+    return float(epsilon)
 
 
 def _prices(instance: Instance) -> FloatArray:

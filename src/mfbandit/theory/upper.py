@@ -12,7 +12,7 @@ from mfbandit.theory.conditions import Explore, assumptions
 from mfbandit.theory.identification import conservative_fidelity, gaps, hardness
 from mfbandit.theory.scale import check_delta, paper_unit
 
-__all__ = ["upper_bound"]
+__all__ = ["bound_from_hardness", "check_explore", "evidence_factor", "upper_bound"]
 
 #: Constants of the proofs: C of Explore-A; the factor and the factor inside the logarithm of
 #: Explore-B.
@@ -29,7 +29,11 @@ def upper_bound(
     L: float | None = None,
     constant: bool = False,
 ) -> float:
-    """Bound the expected cost of LUCB with Explore-A, -B or -C, by the paper's theorems.
+    """Bound the expected cost of LUCB with Explore-A, -B or -C, by the paper's theorems as printed.
+
+    With a loose prior the printed Theorem 3.4 can be false: its gaps are those that the prior makes.
+    :func:`~mfbandit.theory.contradiction` says where, :func:`~mfbandit.theory.corrected_upper_bound`
+    has the true gaps of the proof.
 
     Parameters
     ----------
@@ -63,40 +67,58 @@ def upper_bound(
     >>> upper_bound(load_instance("loose-prior"), 0.05, "b", top=1, second=0.5)
     inf
     """
-    delta = check_delta(delta)
-    if explore not in ("a", "b", "c"):
-        raise InvalidInput(f"explore is {explore!r}; it must be 'a', 'b' or 'c'")
+    check_explore(explore)
+    check_delta(delta)
     if len(instance.means) == 1:
         return 0.0
-    found = assumptions(instance, top, second, L, explore)
-    if not found.applies:
+    evidence = evidence_factor(instance, delta, explore, top, second, L)
+    if evidence is None:
         return math.inf
-    # log(L / (lambda_1 delta)), which the expressions share
-    evidence = math.log(found.L) - math.log(float(instance.problem.costs.min())) - math.log(delta)
     if explore == "c":
         return _bound_c(instance, evidence, constant)
+    unit, costs = paper_unit(instance), instance.problem.costs
     if explore == "b":
-        return _bound_b(instance, evidence, top, second, constant)
-    return _bound_a(instance, evidence, top, second, constant)
-
-
-def _bound_a(instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool) -> float:
-    scale = (paper_unit(instance) / instance.problem.reward.span) ** 2
+        efficiency = (gaps(instance, top, second) / unit / np.sqrt(costs)).max(axis=1)
+        # One sweep over all fidelities, in units of the arm's cheapest pull.
+        sweeps = costs.sum(axis=1) / costs.min(axis=1)
+        return bound_from_hardness("b", evidence, float((sweeps / efficiency**2).sum()), 0.0, constant)
+    scale = (unit / instance.problem.reward.span) ** 2
     _, h, g = (scale * part for part in hardness(instance, top, second))
-    if not math.isfinite(g):
+    return bound_from_hardness("a", evidence, h, g, constant)
+
+
+def check_explore(explore: str) -> None:
+    """Refuse what is not the letter of an explore procedure."""
+    if explore not in ("a", "b", "c"):
+        raise InvalidInput(f"explore is {explore!r}; it must be 'a', 'b' or 'c'")
+
+
+def evidence_factor(
+    instance: Instance, delta: float, explore: Explore, top: float | None, second: float | None, L: float | None
+) -> float | None:
+    """log(L / (lambda_1 delta)), which the bounds share; None when the theorem does not apply."""
+    delta = check_delta(delta)
+    found = assumptions(instance, top, second, L, explore)
+    if not found.applies:
+        return None
+    return math.log(found.L) - math.log(float(instance.problem.costs.min())) - math.log(delta)
+
+
+def bound_from_hardness(explore: Explore, evidence: float, h: float, g: float, constant: bool) -> float:
+    """Theorem 3.4's expression for given hardness: H and G for Explore-A, H of sweeps for -B.
+
+    Examples
+    --------
+    >>> round(bound_from_hardness("b", evidence=0.0, h=math.e, g=0.0, constant=False), 3)
+    2.718
+    """
+    if not math.isfinite(h + g):
         return math.inf
+    if explore == "b":
+        outside, inside = (_B, _B_INSIDE) if constant else (1.0, 1.0)
+        return outside * h * max(0.0, evidence + math.log(inside * h))
     inner = max(0.0, evidence + math.log(h + g))
     return (_A if constant else 1.0) * (h * inner + g * math.log(max(inner, 1.0)))
-
-
-def _bound_b(instance: Instance, evidence: float, top: float | None, second: float | None, constant: bool) -> float:
-    costs = instance.problem.costs
-    efficiency = (gaps(instance, top, second) / paper_unit(instance) / np.sqrt(costs)).max(axis=1)
-    # One sweep over all fidelities, in units of the arm's cheapest pull.
-    sweeps = costs.sum(axis=1) / costs.min(axis=1)
-    h = float((sweeps / efficiency**2).sum())
-    outside, inside = (_B, _B_INSIDE) if constant else (1.0, 1.0)
-    return outside * h * max(0.0, evidence + math.log(inside * h))
 
 
 def _bound_c(instance: Instance, evidence: float, constant: bool) -> float:
