@@ -9,11 +9,13 @@ def test_json_is_one_object_and_files_are_written(capsys, tmp_path):
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     assert found["index"] == str(out / "index.html")
-    [table] = found["studies"]["figure-1a"]["tables"]
-    assert len(table["records"]) == 20
+    table, instance = found["studies"]["figure-1a"]["tables"]
+    assert len(table["records"]) == 25
+    assert len(instance["records"]) == 15
     assert captured.err.startswith("mfbandit: figure-1a done in ")
     names = {path.name for path in out.iterdir()}
-    assert names == {f"figure-1a.{ending}" for ending in ("csv", "json", "png", "svg")} | {"index.html"}
+    files = {f"figure-1a.{ending}" for ending in ("csv", "json", "png", "svg")}
+    assert names == files | {"figure-1a-instance.csv", "index.html"}
 
 
 def test_people_get_the_claim_the_findings_and_the_page(capsys, tmp_path):

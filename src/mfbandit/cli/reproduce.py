@@ -19,7 +19,7 @@ __all__ = ["reproduce"]
 def reproduce(
     study: Annotated[
         str,
-        typer.Argument(help="figure-1a, figure-1b, regret, termination, bounds or all."),
+        typer.Argument(help="figure-1a, figure-1b, pulls, regret, termination, bounds or all."),
     ] = "all",
     trials: Annotated[
         int | None, typer.Option(help="Runs of each policy.", show_default="as in the paper: 100 for figures")

@@ -19,6 +19,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.reproduce.bounds import BOUNDS
 from mfbandit.reproduce.figures import FIGURE_1A, FIGURE_1B
 from mfbandit.reproduce.page import page
+from mfbandit.reproduce.pulls import PULLS
 from mfbandit.reproduce.regret import REGRET
 from mfbandit.reproduce.section import Section, Table
 from mfbandit.reproduce.steps import Steps
@@ -28,7 +29,7 @@ from mfbandit.validation import closest
 
 __all__ = ["STUDIES", "Section", "reproduce"]
 
-STUDIES: dict[str, Study] = {study.name: study for study in (FIGURE_1A, FIGURE_1B, REGRET, TERMINATION, BOUNDS)}
+STUDIES: dict[str, Study] = {study.name: study for study in (FIGURE_1A, FIGURE_1B, PULLS, REGRET, TERMINATION, BOUNDS)}
 
 
 def reproduce(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from mfbandit import theory
 from mfbandit.instances import Instance, load_instance
+from mfbandit.reproduce.default import DEFAULT
 from mfbandit.reproduce.section import Section, Table, number
 from mfbandit.reproduce.study import Order, Study
 from mfbandit.runs import Runs
@@ -32,9 +33,9 @@ class Prior(NamedTuple):
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """A, B, C and the truest fidelity only."""
+        """A, B, C, the truest fidelity only, and the default policy."""
         options = f"top={self.top:g},second={self.second:g}"
-        return f"lucb-a:{options}", f"lucb-b:{options}", "lucb-c", "lucb-top"
+        return f"lucb-a:{options}", f"lucb-b:{options}", "lucb-c", "lucb-top", DEFAULT
 
     def trials(self, label: str, trials: int) -> int:
         """How many of the trials a policy gets."""
@@ -98,7 +99,7 @@ def _work(trials: int) -> float:
 
 def _findings(prior: Prior, runs: Sequence[Runs]) -> list[str]:
     told = f"{prior.instance} with top = {prior.top:g}, second = {prior.second:g} ({prior.words})"
-    names = ("Explore-A", "Explore-B", "Explore-C", "top only")
+    names = ("Explore-A", "Explore-B", "Explore-C", "top only", DEFAULT)
     stopped = ", ".join(
         f"{name} in {int(one.stopped.sum())} of {one.trials}" for name, one in zip(names, runs, strict=True)
     )
