@@ -102,3 +102,23 @@ def test_error_rates_of_lucb_on_instances_made_to_hurt():
         for policy in ("lucb-c", "lucb-top"):
             runs = mf.simulate(near, policy, delta=delta, trials=200, seed=int(rng.integers(1000)))
             assert stats.binomtest(int(runs.wrong.sum()), 200, delta, "greater").pvalue > 1e-3
+
+
+def test_both_epsilons_of_theorem_d4():
+    regrets = {
+        (name, epsilon): mf.simulate(name, f"elimination:epsilon={epsilon}", budget=1e6, trials=20).regret.mean()
+        for name in ("figure-1a", "loose-prior")
+        for epsilon in ("theorem", "proof")
+    }
+    assert regrets["figure-1a", "theorem"] == pytest.approx(4_588, rel=0.01)
+    assert regrets["figure-1a", "proof"] == pytest.approx(51_938, rel=0.01)
+    assert regrets["loose-prior", "proof"] < regrets["loose-prior", "theorem"]
+    for (name, epsilon), regret in regrets.items():
+        assert regret < mf.theory.regret_upper_bound(mf.load_instance(name), 1e6, epsilon)
+
+
+def test_measured_cost_lies_under_the_corrected_bound():
+    instance = mf.load_instance("figure-1a")
+    for letter in "ab":
+        bound = mf.theory.corrected_upper_bound(instance, 0.05, letter, 0.95, 0.75, constant=True)
+        assert mean_cost(instance, letter, 0.05, 20) < bound

@@ -95,3 +95,79 @@ def test_costs_per_arm_have_no_regret_bounds(capsys, tmp_path):
     assert "differ between arms" in bounds["notes"][0]
     assert main(["bounds", str(file)]) == 0
     assert "No regret bounds" in capsys.readouterr().out
+
+
+def test_the_printed_and_the_corrected_theorem_stand_side_by_side(capsys):
+    prior = ("--top", "0.95", "--second", "0.75")
+    bounds = found(capsys, "figure-1a", *prior)
+    assert round(bounds["upper_bound_a"]) == 6_396
+    assert [round(bounds[f"upper_bound_{one}_corrected"]) for one in "ab"] == [8_184, 13_395]
+    assert bounds["contradictions"] == []
+    bounds = found(capsys, "figure-1b", *prior)
+    assert [round(bounds[f"upper_bound_{one}_corrected"]) for one in "ab"] == [1_265_036, 861_573]
+    assert not bounds["limit_holds"]
+    assert main(["bounds", "figure-1a", *prior]) == 0
+    text = capsys.readouterr().out
+    assert "corrected: true gaps" in text
+    assert "its proof uses the true gaps" in text
+
+
+def test_a_contradicted_bound_is_marked(capsys, tmp_path):
+    file = tmp_path / "near.toml"
+    file.write_text("reward='bernoulli'\ncosts=[1]\nbiases=[0]\nmeans=[[0.501], [0.5]]\n")
+    prior = (str(file), "--top", "1", "--second", "0")
+    [a, b] = found(capsys, *prior)["contradictions"]
+    assert "68,528 for Explore-A, but every algorithm pays 2,120,261 (Theorem 3.1)" in a
+    assert "Explore-B" in b
+    assert main(["bounds", *prior]) == 0
+    text = capsys.readouterr().out
+    assert "68,528 (contradicted)" in text
+    assert f"Contradicted: {a}." in text
+
+
+def test_a_budget_gives_the_regret_bounds_there(capsys):
+    instance = load_instance("figure-1a")
+    bounds = found(capsys, "figure-1a", "--budget", "1e6")
+    assert bounds["regret_upper_bound"] == theory.regret_upper_bound(instance, 1e6)
+    assert bounds["regret_upper_bound_theorem_epsilon"] == theory.regret_upper_bound(instance, 1e6, "theorem")
+    assert bounds["regret_lower_rate"] == theory.regret_lower_rate(5, 1e6)
+    assert bounds["regret_upper_rate"] == theory.regret_upper_rate(5, 1e6)
+    assert bounds["regret_worst_case"] == theory.regret_worst_case(5, 1e6, truest=1.2, top=0.9)
+    assert bounds["regret_of_everything"] == pytest.approx(9e5)
+    assert main(["bounds", "figure-1a", "--budget", "1e6"]) == 0
+    assert "(Theorem D.4)" in capsys.readouterr().out
+    # Without a budget there is nothing to evaluate them at.
+    assert "regret_upper_bound" not in found(capsys, "figure-1a")
+
+
+@pytest.mark.parametrize("budget", ["0", "-1", "nan", "inf"])
+def test_a_budget_that_is_none_is_refused(capsys, budget):
+    assert main(["bounds", "figure-1a", "--budget", budget]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "budget" in captured.err
+    assert len(captured.err.splitlines()) == 1
+
+
+def test_no_limit_is_claimed_where_the_bias_bounds_are_broken(capsys):
+    assert main(["bounds", "figure-1b"]) == 0
+    text = capsys.readouterr().out
+    assert "does not bind here" in text
+    assert "no one can pay less" not in text
+
+
+def test_gaussian_units_are_explained(capsys):
+    assert main(["bounds", "poiani-mu3"]) == 0
+    assert "units of sqrt(2) sigma" in capsys.readouterr().out
+    assert main(["bounds", "figure-1a"]) == 0
+    assert "sigma" not in capsys.readouterr().out
+
+
+def test_assumption_33_as_printed(capsys):
+    bounds = found(capsys, "loose-prior")
+    assert bounds["theorem_b_1"]["holds"]
+    assert not bounds["theorem_b_1"]["assumption_3_3_as_printed"]
+    assert main(["bounds", "loose-prior"]) == 0
+    text = capsys.readouterr().out
+    assert "Theorem B.1 (Explore-C): all that its proof uses holds." in text
+    assert "As printed, at the optimal fidelities m*, Assumption 3.3 does not hold." in text

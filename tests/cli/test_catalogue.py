@@ -27,3 +27,32 @@ def test_instances_lists_the_built_ins(capsys):
     assert main(["instances", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found[0].keys() == {"name", "description", "n_arms", "n_fidelities", "reward"}
+
+
+def test_one_instance_is_shown_like_tables_2_and_3(capsys):
+    assert main(["instances", "figure-1b"]) == 0
+    captured = capsys.readouterr()
+    lines = [line.split() for line in captured.out.splitlines()]
+    assert ["fidelity", "3", "0.85", "!", "0.86", "0.8", "!", "0.8", "0.76", "0.04", "1.3"] in lines
+    assert ["fidelity", "4", "0.9", "0.88", "0.86", "0.84", "0.8", "0", "1.4"] in lines
+    assert "break the bias bounds" in captured.out
+    assert main(["instances", "figure-1a", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["means"][1] == [0.75, 0.775, 0.8]
+    assert found["biases"][0] == [0.3, 0.15, 0.0]
+    assert found["costs"][0] == [1.0, 1.1, 1.2]
+    assert found["best"] == "a"
+
+
+def test_costs_that_differ_between_arms_are_a_range(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text("reward='bernoulli'\ncosts=[[1], [2]]\nbiases=[0]\nmeans=[[0.9], [0.5]]\n")
+    assert main(["instances", str(file)]) == 0
+    assert "1 to 2" in capsys.readouterr().out
+
+
+def test_an_unknown_instance_is_one_line(capsys):
+    assert main(["instances", "figure-2"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "did you mean 'figure-1" in captured.err

@@ -18,6 +18,7 @@ from mfbandit.theory import (
     regret_lower_rate,
     regret_upper_bound,
     regret_upper_coefficient,
+    regret_upper_rate,
     regret_worst_case,
 )
 
@@ -116,6 +117,15 @@ def test_default_epsilon_is_the_proofs():
     assert regret_upper_bound(EXAMPLE, 50.0) == regret_upper_bound(EXAMPLE, 50.0, 1.0)
 
 
+def test_theorem_d4s_own_epsilon():
+    budget = 1e6
+    epsilon = (2 * math.log(budget) / budget) ** (1 / 3)
+    assert regret_upper_bound(EXAMPLE, budget, "theorem") == regret_upper_bound(EXAMPLE, budget, epsilon)
+    assert regret_upper_bound(EXAMPLE, budget, "proof") == regret_upper_bound(EXAMPLE, budget)
+    with pytest.raises(InvalidInput, match="'proof' or 'theorem'"):
+        regret_upper_bound(EXAMPLE, budget, "guess")
+
+
 def test_upper_bound_grows_like_its_coefficient():
     small, large = (regret_upper_bound(EXAMPLE, budget, 0.01) for budget in (1e20, 1e40))
     slope = (large - small) / (20 * math.log(10))
@@ -145,6 +155,8 @@ def test_worst_case_is_never_more_than_everything():
 def test_rate():
     assert regret_lower_rate(27, 1e3) == pytest.approx(300)
     assert regret_lower_rate(5, 1e6) < regret_worst_case(5, 1e6)
+    assert regret_upper_rate(27, 1e3) == pytest.approx(300 * math.log(1e3) ** (1 / 3))
+    assert regret_upper_rate(5, 0.5) == 0.0
 
 
 def test_nonsense_is_refused():
