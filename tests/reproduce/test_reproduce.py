@@ -100,6 +100,7 @@ def test_regret(tmp_path, small_regret):
     assert len(table.records) == 2 * 6 * 5
     assert any("with the ε that Theorem D.4 states" in finding for finding in section.findings)
     assert any("the theorem says 1/3" in finding for finding in section.findings)
+    assert "Theorem D.3 as printed is false for gaps a little above ε" in section.findings[1]
     for record in table.records:
         # The regret by cost is at most lambda_1 times the paper's (the remark in Section 4).
         assert record["mean_cost_regret"] <= record["mean_regret"] + 1e-6

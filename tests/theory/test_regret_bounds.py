@@ -8,8 +8,10 @@ import pytest
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
 from mfbandit.problem import Gaussian, Problem
+from mfbandit.simulate import simulate
 from mfbandit.theory import (
     bernoulli_divergence,
+    corrected_regret_upper_bound,
     cost_regret,
     hard_pair,
     lower_bound_coefficient,
@@ -124,6 +126,43 @@ def test_theorem_d4s_own_epsilon():
     assert regret_upper_bound(EXAMPLE, budget, "proof") == regret_upper_bound(EXAMPLE, budget)
     with pytest.raises(InvalidInput, match="'proof' or 'theorem'"):
         regret_upper_bound(EXAMPLE, budget, "guess")
+
+
+def near_epsilon(gap):
+    """Two arms that differ by a gap; costs 1 and 1.2."""
+    return bernoulli([[0.9, 0.9], [0.9 - gap, 0.9 - gap]], [0.5, 0], [1, 1.2])
+
+
+def test_theorem_d3_as_printed_fails_for_gaps_a_little_above_epsilon():
+    instance = near_epsilon(0.51)
+    runs = simulate(instance, "elimination:epsilon=0.5", budget=1e5, trials=5)
+    assert runs.regret.mean() > 20 * regret_upper_bound(instance, 1e5, 0.5)
+    assert runs.regret.mean() < corrected_regret_upper_bound(instance, 1e5, 0.5)
+
+
+def test_corrected_theorem_d3_by_hand():
+    # epsilon 0.1: phases 0 to 4 (2^-4 > 0.05). gap 0.4: 2^-p <= 0.1 from p = 4 on, so both arms stop there.
+    instance, budget = near_epsilon(0.4), 1e5
+    pulls = math.ceil(256 * math.log(budget / 1.2 / 256))
+    expected = (1.08 - 0.5 + 1.08 - 0.9) * (pulls + (2 + 2 / 3) * 256) + 2 * 2**8
+    assert corrected_regret_upper_bound(instance, budget, 0.1) == pytest.approx(expected)
+    # epsilon 0.5: phases 0 and 1 tell nothing, and the worse arm may be played for good.
+    pulls = math.ceil(4 * math.log(budget / 1.2 / 4))
+    expected = 0.76 * (pulls + 2 / 3 * 4) + 2 * 2**5 + budget * 0.4
+    assert corrected_regret_upper_bound(instance, budget, 0.5) == pytest.approx(expected)
+    assert corrected_regret_upper_bound(instance, 10.0, 0.01) == pytest.approx(9.0)
+    assert corrected_regret_upper_bound(bernoulli([[0.5, 0.5]], [0.1, 0], [1, 2]), 1e4) == 0.0
+
+
+def test_corrected_theorem_d3_holds_on_random_instances():
+    rng = np.random.default_rng(3)
+    for epsilon in (0.5, 0.25, 0.1, "proof", "theorem") * 6:
+        truth = rng.uniform(0.05, 0.95, rng.integers(2, 6))
+        instance = bernoulli(np.stack([truth, truth], axis=1), [0.5, 0], [1, rng.uniform(1, 20)])
+        budget = 10.0 ** rng.uniform(3, 5)
+        runs = simulate(instance, f"elimination:epsilon={epsilon}", budget=budget, trials=20, seed=2)
+        error = runs.regret.std() / math.sqrt(20)
+        assert runs.regret.mean() - 4 * error < corrected_regret_upper_bound(instance, budget, epsilon)
 
 
 def test_upper_bound_grows_like_its_coefficient():

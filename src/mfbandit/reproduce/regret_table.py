@@ -20,7 +20,9 @@ _HEADINGS = {
     "lower_coefficient": "here / log Λ, any policy (D.2)",
     "upper_coefficient": "here / log Λ, Elimination (D.3)",
     "upper_bound": "here, Elimination (D.3), proof's ε",
+    "corrected": "corrected",
     "upper_bound_theorem": "with D.4's ε",
+    "corrected_theorem": "that corrected",
     "everything": "all there is to lose",
 }
 
@@ -79,6 +81,8 @@ def _record(instance: Instance, budget: float) -> dict[str, Any]:
         "upper_coefficient": theory.regret_upper_coefficient(instance),
         "upper_bound": theory.regret_upper_bound(instance, budget),
         "upper_bound_theorem": theory.regret_upper_bound(instance, budget, "theorem"),
+        "corrected": theory.corrected_regret_upper_bound(instance, budget),
+        "corrected_theorem": theory.corrected_regret_upper_bound(instance, budget, "theorem"),
         "everything": budget / cheapest * best,
         "only_truest_tells": not bool(positive.any()),
     }

@@ -4,6 +4,7 @@
 - :mod:`~mfbandit.theory.upper` and :mod:`~mfbandit.theory.conditions`: Theorems 3.4 and B.1 as printed,
   and whether they apply
 - :mod:`~mfbandit.theory.corrected`: Theorem 3.4 with the gaps of its proof, and where the printed one fails
+- :mod:`~mfbandit.theory.corrected_regret`: Theorem D.3 with the phases that Elimination's rule needs
 - :mod:`~mfbandit.theory.lemmas`: pulls per arm and fidelity, Lemmas C.2 and C.3
 - :mod:`~mfbandit.theory.regret_bounds` and :mod:`~mfbandit.theory.hard`: both regrets, Theorems
   D.1 to D.4
@@ -19,6 +20,7 @@ from mfbandit.theory.corrected import (
     corrected_hardness,
     corrected_upper_bound,
 )
+from mfbandit.theory.corrected_regret import corrected_regret_upper_bound
 from mfbandit.theory.divergence import (
     bernoulli_divergence,
     divergence_down,
@@ -61,6 +63,7 @@ __all__ = [
     "conservative_fidelity",
     "contradiction",
     "corrected_hardness",
+    "corrected_regret_upper_bound",
     "corrected_upper_bound",
     "cost_regret",
     "divergence_down",

@@ -21,7 +21,10 @@ from mfbandit.theory.scale import check_budget, paper_unit
 from mfbandit.validation import FloatArray
 
 __all__ = [
+    "check_regret",
     "cost_regret",
+    "epsilon_of",
+    "prices_of_pulls",
     "regret",
     "regret_lower_bound",
     "regret_lower_rate",
@@ -29,6 +32,7 @@ __all__ = [
     "regret_upper_coefficient",
     "regret_upper_rate",
     "regret_worst_case",
+    "truest_gaps",
 ]
 
 
@@ -109,11 +113,11 @@ def regret_lower_bound(instance: Instance) -> float:
     >>> round(regret_lower_bound(load_instance("loose-prior")), 1)
     474.5
     """
-    _check_regret(instance)
+    check_regret(instance)
     if len(instance.means) == 1:
         return 0.0
     information = separating_information(instance)
-    prices = _prices(instance)
+    prices = prices_of_pulls(instance)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(information > 0.0, prices / information, math.inf)
     return float(terms.min(axis=1).sum())
@@ -144,7 +148,10 @@ def regret_upper_rate(n_arms: int, budget: float) -> float:
 
 
 def regret_upper_bound(instance: Instance, budget: float, epsilon: float | str | None = None) -> float:
-    """Bound the expected regret of Elimination, explicitly (Theorem D.3).
+    """Bound the expected regret of Elimination, explicitly (Theorem D.3 as printed).
+
+    As printed it can be false: an arm with a gap between epsilon and 4 epsilon may never be dropped.
+    :func:`~mfbandit.theory.corrected_regret_upper_bound` counts the phases that the rule needs.
 
     Gaps are in units of the reward range, or of sqrt(2) sigma if Gaussian, and so is epsilon; the
     price of a pull, ``lambda_M / lambda_1 mu_1 - mu_k``, is in reward units. The best arm's gap is
@@ -173,16 +180,16 @@ def regret_upper_bound(instance: Instance, budget: float, epsilon: float | str |
     >>> regret_upper_bound(instance, 1e6) < regret_upper_bound(instance, 1e7)
     True
     """
-    _check_regret(instance)
+    check_regret(instance)
     budget = check_budget(budget)
     if len(instance.means) == 1:
         return 0.0
     costs = instance.problem.costs[0]
     dear, cheap = float(costs[instance.problem.truest]), float(costs.min())
-    epsilon = _epsilon(epsilon, len(instance.means), budget, dear)
+    epsilon = epsilon_of(epsilon, len(instance.means), budget, dear)
     unit = paper_unit(instance)
-    gap = _truest_gaps(instance) / unit
-    prices = _prices(instance)[:, instance.problem.truest]
+    gap = truest_gaps(instance) / unit
+    prices = prices_of_pulls(instance)[:, instance.problem.truest]
     told = gap > epsilon
     size = np.maximum(gap, epsilon)
     pulls = 16.0 / size**2 * np.log(np.maximum(budget * size**2 / (16.0 * dear), 1.0))
@@ -204,11 +211,11 @@ def regret_upper_coefficient(instance: Instance) -> float:
     >>> round(regret_upper_coefficient(load_instance("loose-prior")))
     59322
     """
-    _check_regret(instance)
+    check_regret(instance)
     if len(instance.means) == 1:
         return 0.0
-    gap = _truest_gaps(instance) / paper_unit(instance)
-    prices = _prices(instance)[:, instance.problem.truest]
+    gap = truest_gaps(instance) / paper_unit(instance)
+    prices = prices_of_pulls(instance)[:, instance.problem.truest]
     with np.errstate(divide="ignore"):
         return float((prices * 16.0 / gap**2).sum())
 
@@ -255,9 +262,10 @@ def regret_worst_case(
     return float(min(everything, bound))
 
 
-def _epsilon(epsilon: float | str | None, n_arms: int, budget: float, dear: float) -> float:
+def epsilon_of(epsilon: float | str | None, n_arms: int, budget: float, expensive: float) -> float:
+    """Return the epsilon that is meant: a number, the proof's (the default) or the theorem's."""
     if epsilon is None or epsilon == "proof":
-        return default_epsilon(n_arms, budget, dear)
+        return default_epsilon(n_arms, budget, expensive)
     if epsilon == "theorem":
         return theorem_epsilon(n_arms, budget)
     if isinstance(epsilon, str) or not epsilon > 0.0:
@@ -265,14 +273,15 @@ def _epsilon(epsilon: float | str | None, n_arms: int, budget: float, dear: floa
     return float(epsilon)
 
 
-def _prices(instance: Instance) -> FloatArray:
+def prices_of_pulls(instance: Instance) -> FloatArray:
     """Regret of one pull: what its cost would have earned less what it earns, (K, M)."""
     costs = instance.problem.costs[0]
     best = float(instance.truth[instance.best])
     return np.asarray(costs[None, :] / costs.min() * best - instance.truth[:, None])
 
 
-def _truest_gaps(instance: Instance) -> FloatArray:
+def truest_gaps(instance: Instance) -> FloatArray:
+    """Gaps at the truest fidelity; that of the best arm is mu_1 - mu_2, (K,)."""
     best = instance.best
     gap = np.asarray(instance.truth[best] - instance.truth)
     gap[best] = np.delete(gap, best).min()
@@ -286,7 +295,8 @@ def _refuse_costs_per_arm(instance: Instance) -> None:
         )
 
 
-def _check_regret(instance: Instance) -> None:
+def check_regret(instance: Instance) -> None:
+    """Refuse an instance for which the regret bounds are not made."""
     _refuse_costs_per_arm(instance)
     best = float(instance.truth[instance.best])
     if best < 0.0:
