@@ -150,7 +150,11 @@ def test_corrected_theorem_d3_by_hand():
     pulls = math.ceil(4 * math.log(budget / 1.2 / 4))
     expected = 0.76 * (pulls + 2 / 3 * 4) + 2 * 2**5 + budget * 0.4
     assert corrected_regret_upper_bound(instance, budget, 0.5) == pytest.approx(expected)
-    assert corrected_regret_upper_bound(instance, 10.0, 0.01) == pytest.approx(9.0)
+    for extreme in (1e-300, 1e-12, 0.01):
+        assert corrected_regret_upper_bound(instance, 10.0, extreme) == pytest.approx(9.0)
+    assert corrected_regret_upper_bound(instance, budget, 5.0) == corrected_regret_upper_bound(instance, budget, 1.0)
+    tied = bernoulli([[0.5, 0.5], [0.5, 0.5]], [0.1, 0], [1, 1])
+    assert 0.0 < corrected_regret_upper_bound(tied, budget, 0.1) < math.inf
     assert corrected_regret_upper_bound(bernoulli([[0.5, 0.5]], [0.1, 0], [1, 2]), 1e4) == 0.0
 
 

@@ -19,18 +19,22 @@ from mfbandit.validation import FloatArray
 
 __all__ = ["corrected_regret_upper_bound"]
 
+#: Phases beyond this have more pulls than any budget pays for; 4^p must stay a finite number.
+_MOST = 400
+
 
 def corrected_regret_upper_bound(instance: Instance, budget: float, epsilon: float | str | None = None) -> float:
     """Bound the expected regret of Elimination: Theorem D.3 with the phases that its rule needs.
 
     The steps are those of the printed proof (:func:`~mfbandit.theory.regret_upper_bound`). An arm is counted
     as told apart if some phase has ``2^-p <= gap/4``; its pulls are those of the first such phase. The loss
-    of playing the others in turn is that of the worst of them. Never more than all that can be lost.
+    of playing the others in turn is that of the worst of them. Never more than all that can be lost. Phases
+    are counted, not bounded, so where the printed bound holds this one may be the smaller.
 
     Parameters
     ----------
     instance, budget, epsilon
-        As for :func:`~mfbandit.theory.regret_upper_bound`.
+        As for :func:`~mfbandit.theory.regret_upper_bound`; above 1, which Elimination refuses, it counts as 1.
 
     Returns
     -------
@@ -51,7 +55,8 @@ def corrected_regret_upper_bound(instance: Instance, budget: float, epsilon: flo
         return 0.0
     costs, truest = instance.problem.costs[0], instance.problem.truest
     expensive, cheap = float(costs[truest]), float(costs.min())
-    last = math.ceil(math.log2(2.0 / epsilon_of(epsilon, len(instance.means), budget, expensive))) - 1
+    smallest = min(1.0, epsilon_of(epsilon, len(instance.means), budget, expensive))
+    last = min(_MOST, math.ceil(1.0 - math.log2(smallest)) - 1)
     unit = paper_unit(instance)
     gap = truest_gaps(instance) / unit
     needed = _phases(gap)
@@ -78,6 +83,6 @@ def _targets(share: float, phase: FloatArray) -> FloatArray:
     """Pulls of an arm up to and with its phase: the largest target, since late ones may fall again."""
     found = np.zeros(len(phase))
     for arm, p in enumerate(phase.astype(int)):
-        sizes: NDArray[np.float64] = 4.0 ** np.arange(p + 1)
+        sizes: NDArray[np.float64] = 4.0 ** np.arange(p + 1, dtype=np.float64)
         found[arm] = np.ceil(sizes * np.log(np.maximum(share / sizes, 1.0))).max()
     return found
