@@ -8,6 +8,7 @@ import pytest
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
 from mfbandit.problem import Gaussian, Problem
+from mfbandit.simulate import simulate
 from mfbandit.theory import (
     assumptions,
     contradiction,
@@ -139,3 +140,20 @@ def test_assumption_33_as_printed_is_told_apart_from_where_it_is_used():
     assert not found.assumption_3_3
     assert "0.83" in found.printed[0]
     assert assumptions(load_instance("figure-1a"), explore="c").assumption_3_3
+
+
+def test_explore_b_may_commit_to_a_fidelity_that_tells_nothing():
+    # The prior makes the cheap fidelity of arm 0 (lower end 0.5) nearly as efficient as the truest one.
+    instance = bernoulli([[0.6, 0.6], [0.5, 0.5]], [0.1, 0], [1, 1.2])
+    found = assumptions(instance, top=1, second=0, explore="b")
+    assert found.holds
+    assert not found.commitments_are_safe
+    assert "Explore-B may commit arm 'arm 0' to fidelity 'fidelity 0'" in found.commitments[0]
+    runs = simulate(instance, "lucb-b:top=1,second=0", trials=60, max_pulls=500_000)
+    assert 0.5 < runs.stopped.mean() < 1.0
+    assert assumptions(instance, top=1, second=0, explore="a").commitments_are_safe
+    assert simulate(instance, "lucb-a:top=1,second=0", trials=10, max_pulls=500_000).stopped.all()
+    # With exact means Lemma C.3 keeps the gap positive.
+    for name in ("figure-1a", "forever", "poiani-5x2"):
+        assert assumptions(load_instance(name), explore="b").commitments_are_safe
+    assert assumptions(load_instance("figure-1a"), top=0.95, second=0.75, explore="b").commitments_are_safe

@@ -124,7 +124,10 @@ def describe(
         "limit_holds": not instance.violations,
         "weights": characteristic.weights,
         **regret,
-        "theorem_3_4": _assumed(prior),
+        "theorem_3_4": {
+            **_assumed(prior),
+            "commitments": theory.assumptions(instance, top, second, explore="b").commitments,
+        },
         "theorem_b_1": _assumed(conservative),
         "notes": refusal,
         "violations": [{**vars(violation), "sentence": violation.sentence} for violation in instance.violations],
@@ -209,6 +212,8 @@ def _show(instance: Instance, found: dict[str, Any]) -> None:
     for sentence in found["contradictions"]:
         print(f"Contradicted: {sentence}.")
     _print_assumptions("Theorem 3.4 (Explore-A and -B)", found["theorem_3_4"])
+    for sentence in found["theorem_3_4"]["commitments"]:
+        print(f"Not in the theorem: {sentence}.")
     _print_assumptions("Theorem B.1 (Explore-C)", found["theorem_b_1"])
     for note in _notes(instance, found):
         print(note)

@@ -14,6 +14,9 @@ from mfbandit.theory.identification import conservative_fidelity, gaps, optimal_
 
 __all__ = ["Assumptions", "Explore", "assumptions"]
 
+#: Differences of decimal fractions are off by rounding.
+_ROUNDING = 1e-12
+
 Explore: TypeAlias = Literal["a", "b", "c"]
 
 
@@ -46,6 +49,10 @@ class Assumptions:
         One for everything that does not hold.
     printed : tuple of str
         One for every arm that breaks Assumption 3.3 as printed.
+    commitments : tuple of str
+        For Explore-B, one for every fidelity that Lemma C.3 lets it commit to although the true gap
+        there is not positive. The theorem does not ask for this, but a run that commits so never
+        stops. Empty for A and C.
     """
 
     second_arm_is_good: bool
@@ -58,6 +65,12 @@ class Assumptions:
     sentences: tuple[str, ...]
     assumption_3_3: bool
     printed: tuple[str, ...]
+    commitments: tuple[str, ...] = ()
+
+    @property
+    def commitments_are_safe(self) -> bool:
+        """Whether every fidelity that Explore-B may commit to can tell its arm."""
+        return not self.commitments
 
     @property
     def applies(self) -> bool:
@@ -93,7 +106,7 @@ def assumptions(
     L : float, optional
         The L of the confidence radius, 4KM by default.
     explore : "a", "b" or "c"
-        The explore procedure; A and B assume the same.
+        The explore procedure; A and B assume the same, but only B commits.
 
     Returns
     -------
@@ -138,6 +151,7 @@ def assumptions(
         sentences=(*good, *positive, *prior, *large, *biases, *clear),
         assumption_3_3=not printed,
         printed=tuple(printed),
+        commitments=tuple(_useless_commitments(instance, top, second)) if explore == "b" else (),
     )
 
 
@@ -177,6 +191,20 @@ def _without_gap(instance: Instance, reached: NDArray[np.intp]) -> list[str]:
                 f"where its true gap is {true_gaps[arm, m]:.6g}; it must be positive"
             )
     return found
+
+
+def _useless_commitments(instance: Instance, top: float | None, second: float | None) -> list[str]:
+    """Sentences on fidelities that look half as efficient as the best one by the prior, and tell nothing."""
+    problem = instance.problem
+    true_gaps = gaps(instance)
+    seen = gaps(instance, top, second) / np.sqrt(problem.costs)
+    likely = (seen > 0.0) & (2.0 * seen >= seen.max(axis=1, keepdims=True))
+    return [
+        f"Explore-B may commit arm {problem.arms[arm]!r} to fidelity {problem.fidelities[m].name!r}, which by the "
+        f"prior is at least half as efficient as the best one; its true gap there is {true_gaps[arm, m]:.6g}, so the run "
+        "need not stop"
+        for arm, m in np.argwhere(likely & (true_gaps <= _ROUNDING))
+    ]
 
 
 def _wrong_prior(instance: Instance, top: float | None, second: float | None) -> list[str]:

@@ -106,7 +106,9 @@ def corrected_upper_bound(
     """Bound the expected cost of LUCB with Explore-A or -B: Theorem 3.4 with the proof's gaps.
 
     With exact prior knowledge it is the printed bound, :func:`~mfbandit.theory.upper_bound`.
-    Theorem B.1 has no prior knowledge, so for Explore-C both are the same.
+    Theorem B.1 has no prior knowledge, so for Explore-C both are the same. For Explore-B it still takes
+    that runs commit to fidelities with positive true gaps: see `commitments` of
+    :func:`~mfbandit.theory.assumptions`.
 
     Parameters
     ----------
