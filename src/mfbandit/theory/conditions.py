@@ -201,8 +201,8 @@ def _useless_commitments(instance: Instance, top: float | None, second: float | 
     likely = (seen > 0.0) & (2.0 * seen >= seen.max(axis=1, keepdims=True))
     return [
         f"Explore-B may commit arm {problem.arms[arm]!r} to fidelity {problem.fidelities[m].name!r}, which by the "
-        f"prior is at least half as efficient as the best one; its true gap there is {true_gaps[arm, m]:.6g}, so the run "
-        "need not stop"
+        f"prior is at least half as efficient as the best one; its true gap there is {true_gaps[arm, m]:.6g}, so the "
+        "run need not stop"
         for arm, m in np.argwhere(likely & (true_gaps <= _ROUNDING))
     ]
 
