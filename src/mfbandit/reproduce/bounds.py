@@ -34,7 +34,7 @@ def _run(order: Order) -> Section:
         claim=(
             "Theorem 3.1 bounds the cost of every algorithm from below; Theorems 3.4 and B.1 bound that of "
             "Explore-A, -B and -C from above, and for A match the lower bound up to constants when the prior "
-            "knowledge is exact. All assume 3.3."
+            "knowledge is exact. The upper bounds assume 3.3."
         ),
         findings=(_erratum(), *_findings(records)),
         setup=(
