@@ -25,7 +25,6 @@ def complaint(capsys, *arguments):
     [
         (["simulat"], "Did you mean 'simulate'?"),
         (["simulate"], "Missing argument"),
-        (["simulate", "figure-1a"], "--policy"),
         (["simulate", "figure-1a", "-p", "lucb-top", "--tirals", "3"], "--trials"),
         (["simulate", "figure-1a", "extra", "-p", "lucb-top"], "extra"),
         (["simulate", "figure-1a", "-p", "lucb-tpo"], "did you mean 'lucb-top'?"),

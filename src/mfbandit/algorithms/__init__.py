@@ -85,7 +85,12 @@ REGISTRY: dict[str, Entry] = {
         "LUCB with Explore-B, repaired so that it always stops (ours)",
         "lucb-b-stop:top=0.95,second=0.75",
     ),
-    "mf-grad": Entry(MFGrad, {}, "MF-GRAD of Poiani et al. 2024; its practical threshold is unproven", "mf-grad"),
+    "mf-grad": Entry(
+        MFGrad,
+        {},
+        "MF-GRAD of Poiani et al. 2024 (practical threshold unproven, theory proven for Gaussian rewards only)",
+        "mf-grad",
+    ),
     "iise": Entry(
         IISE,
         {},
