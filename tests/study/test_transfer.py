@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -165,3 +167,14 @@ def test_a_full_disk_is_one_line_of_the_command_line(
         assert said.count("\n") == 1
         assert said.startswith("mfbandit: ")
     assert not list(tmp_path.rglob("*.partial"))
+    for command in ("export", "status"):
+        with open("/dev/full", "w") as full:
+            ended = subprocess.run(
+                [sys.executable, "-m", "mfbandit", command, str(tmp_path / "s.db")],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        said = "mfbandit: the output cannot be written: No space left on device\n"
+        assert (ended.returncode, ended.stderr) == (2, said)

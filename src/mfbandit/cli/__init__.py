@@ -9,6 +9,7 @@ To add a command, write a function with typer annotations in a module of this pa
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ __all__ = ["main"]
 
 #: Exit codes beside 0.
 NO_ANSWER, BAD_INPUT, INTERRUPTED = 1, 2, 130
+#: What writing to a full disk or past a quota says; files of our own say it as an OutputError.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,6 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             outcome = INTERRUPTED
         except BrokenPipeError:
             return _reader_gone()
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            complain(f"the output cannot be written: {error.strerror}")
+            _reader_gone()
+            return BAD_INPUT
         except SystemExit as ending:
             # So typer ends when the reader of a pipe has left.
             if not isinstance(ending.__context__, BrokenPipeError):
