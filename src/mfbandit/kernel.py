@@ -130,11 +130,7 @@ def parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
 def _clone(function: Any, replaced: dict[str, Any], name: str) -> Any:
     """Copy a function with some of its global names replaced."""
     clone = types.FunctionType(
-        function.__code__,
-        {**function.__globals__, **replaced},
-        name,
-        function.__defaults__,
-        function.__closure__,
+        function.__code__, {**function.__globals__, **replaced}, name, function.__defaults__, function.__closure__
     )
     clone.__qualname__ = name
     clone.__doc__ = function.__doc__
