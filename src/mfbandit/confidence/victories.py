@@ -67,16 +67,20 @@ def _fast(kernel: Callable[..., Any], kind: int) -> Callable[..., Any]:
         return _with_process(kernel, kind)
 
 
+def _found(kernel: Callable[..., Any], problem: Arrays) -> Callable[..., Any]:
+    """A kernel for the rewards of a problem, compiled if it has many arms."""
+    return (_fast if problem.cost.size >= _MANY else _with_process)(kernel, problem.kind)
+
+
 def interval(problem: Arrays, state: State, arm: int, alpha: float) -> tuple[float, float]:
     """Bounds of an arm's true mean, in unit scale, that ever fail with probability at most `alpha`."""
-    low, high = _with_process(arm_interval, problem.kind)(problem, state, arm, -math.log(alpha))
+    low, high = _found(arm_interval, problem)(problem, state, arm, -math.log(alpha))
     return float(low), float(high)
 
 
 def arm_evidence(problem: Arrays, state: State, better: int, worse: int, epsilon: float) -> float:
     """Evidence of the kind "arms" that `better` is better than `worse`, or within `epsilon` of it (unit scale)."""
-    find = _fast if problem.cost.size >= _MANY else _with_process
-    return float(find(least_evidence, problem.kind)(problem, state, better, worse, float(epsilon)))
+    return float(_found(least_evidence, problem)(problem, state, better, worse, float(epsilon)))
 
 
 def victories(problem: Arrays, algorithm: Algorithm, state: State, answer: int, epsilon: float) -> Iterator[Victory]:
