@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING, Any
 from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
 from mfbandit.judges_bill import Bill, GraderBill
 from mfbandit.judges_cache import GradeCache, Subject
-from mfbandit.judges_graders import Grader, Pace, called, checked_score
+from mfbandit.judges_graders import Grader, Pace, called, checked_score, named_candidates
 from mfbandit.problem import Fidelity, Problem, RewardKind
-from mfbandit.validation import as_list, as_names, as_positive
+from mfbandit.validation import as_list, as_positive
 
 if TYPE_CHECKING:
     from mfbandit.study.pull import Pull
@@ -111,7 +111,7 @@ class Judging:
         cache: str | os.PathLike[str] | None = None,
         currency: str = "$",
     ) -> None:
-        self.candidates = _named(candidates)
+        self.candidates = named_candidates(candidates)
         self.items: Sequence[Any] = as_list(items, "items must be a list", InvalidInput)
         if not self.items:
             raise InvalidInput("items are empty; graders need something to grade")
@@ -139,6 +139,8 @@ class Judging:
         self._cached = dict.fromkeys(self.graders, 0)
         self._made = 0
         self._lost: set[tuple[str, int]] = set()
+        #: Of these the truest grader may have graded some; the last one was not when it was last looked at.
+        self._ungraded = [Subject(name, item) for name in self.candidates for item in range(len(self.items))]
         # Locks and running calls belong to one event loop each.
         self._loops: weakref.WeakKeyDictionary[Any, _Loop] = weakref.WeakKeyDictionary()
 
@@ -180,6 +182,10 @@ class Judging:
         Here `max_cost` and `result.cost` are money that is really paid for this study, in all its runs: a
         grade that was there already costs nothing, and a call that failed costs its price. The
         certificate counts every pull at its price, as studies do.
+
+        Where grades are kept, the truest grader may have graded everything before there is a certificate:
+        candidates can be nearly equal, or tied. Then the best is found by counting. The status is
+        "complete", and the answer is exact.
         """
         from mfbandit.engines import optimize
         from mfbandit.judges_study import PaidStudy
@@ -191,12 +197,17 @@ class Judging:
         if study.settings.spends:
             raise InvalidInput(f"policy {study.settings.policy.label!r} spends a budget: use mfbandit.allocate")
         self._recall(study)
-        paid_study: Any = PaidStudy(study, self._price, lambda: self._cache.paid(study.identity), limit)
+        free_draws = 1000 + 10 * len(self.candidates) * len(self.items)
+        paid_study: Any = PaidStudy(
+            study, self._price, lambda: self._cache.paid(study.identity), limit, self._all_known, free_draws
+        )
         result: Result = optimize(paid_study, self.evaluate, **running)
-        if study.storage.url:
-            self._recall(study)
-        # The result is new, and nobody has seen it yet: it says what was paid.
-        object.__setattr__(result, "cost", self._cache.paid(study.identity))
+        self._recall(study)
+        said: dict[str, Any] = {"cost": self._cache.paid(study.identity)}
+        if result.status == "complete":
+            said |= {"best": max(self.candidates, key=self._kept_mean), "confidence": 1.0}
+        for name, value in said.items():  # the result is new, and nobody has seen it yet
+            object.__setattr__(result, name, value)
         return result
 
     def bill(self) -> Bill:
@@ -224,6 +235,19 @@ class Judging:
             return 0.0
         made = self.respond is None or self._cache.answer(subject) is not None
         return self.graders[pull.fidelity].price + (0.0 if made else self.answer_price)
+
+    def _all_known(self) -> bool:
+        """Whether the truest grader graded every item for every candidate, once and for all."""
+        while self.truth == "these grades" and self._ungraded:
+            if self._cache.grade(self._ungraded[-1], self._truest) is None:
+                break
+            self._ungraded.pop()
+        return not self._ungraded
+
+    def _kept_mean(self, candidate: str) -> float:
+        """The mean of all grades of a candidate by the truest grader, all of which are known."""
+        grades = (self._cache.grade(Subject(candidate, item), self._truest) for item in range(len(self.items)))
+        return math.fsum(grade for grade in grades if grade is not None) / len(self.items)
 
     def _recall(self, study: Study) -> None:
         """Take the grades of a stored study from its log, and see that they are one set of grades."""
@@ -319,11 +343,3 @@ class _Loop:
         }
         self.running: dict[tuple[Subject, str], asyncio.Future[float]] = {}
         self.answering: dict[tuple[str, int], asyncio.Lock] = {}
-
-
-def _named(candidates: Iterable[str] | Mapping[str, Any]) -> dict[str, Any]:
-    names = as_names(candidates, "candidates", InvalidInput)
-    if not names:
-        raise InvalidInput("candidates are empty; give at least one")
-    values = list(candidates.values()) if isinstance(candidates, Mapping) else list(names)
-    return dict(zip(names, values, strict=True))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.problem import RewardKind
-from mfbandit.validation import as_name
+from mfbandit.validation import as_name, as_names
 
-__all__ = ["Grader", "Pace", "called", "checked_score"]
+__all__ = ["Grader", "Pace", "called", "checked_score", "named_candidates"]
 
 
 @dataclass(frozen=True)
@@ -105,3 +105,12 @@ def checked_score(kind: RewardKind, score: Any, said: str) -> float:
         span = "finite" if kind.low is None else f"between {low:g} and {high:g}"
         raise RewardError(f"{said}; a score must be {span}")
     return value
+
+
+def named_candidates(candidates: Iterable[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """Candidates by name; those without a value of their own are their names."""
+    names = as_names(candidates, "candidates", InvalidInput)
+    if not names:
+        raise InvalidInput("candidates are empty; give at least one")
+    values = list(candidates.values()) if isinstance(candidates, Mapping) else list(names)
+    return dict(zip(names, values, strict=True))

@@ -3,6 +3,9 @@
 A study counts every pull at its price, since what a pull will cost must be known when it is planned. A
 grade that is there already costs nothing. So a limit on money is kept beside the study: a pull that cannot
 be paid for is given back, and the study ends there.
+
+Where grades are kept, all of them may be known at some time. Then draws are free, and the answer is known
+without them: the study goes on for some time, to reach its certificate, and ends if it is out of reach.
 """
 
 from __future__ import annotations
@@ -37,27 +40,39 @@ class PaidStudy:
         What was paid for the study so far.
     limit
         What may be paid in all.
+    known
+        Whether every grade that the answer depends on is known.
+    free_draws
+        How many more draws to make then.
     """
 
     def __init__(
-        self, study: Study, price_of: Callable[[Pull], float], paid: Callable[[], float], limit: float
+        self,
+        study: Study,
+        price_of: Callable[[Pull], float],
+        paid: Callable[[], float],
+        limit: float,
+        known: Callable[[], bool],
+        free_draws: int,
     ) -> None:
         self._study = study
-        self._price_of, self._paid = price_of, paid
+        self._price_of, self._paid, self._known = price_of, paid, known
         self._limit = limit * (1.0 + _SLACK)
+        self._free_draws = free_draws
         self._reserved: dict[int, float] = {}
         #: Whether the next pull has to wait until it is known what those under way cost.
         self._waits = False
-        self.spent = False
+        #: How it ended, if not by itself.
+        self._ended: str | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._study, name)
 
     @property
     def status(self) -> str:
-        """Where it stands; "max_cost" if the next pull could not be paid for."""
+        """Where it stands; "max_cost" if a pull could not be paid for, "complete" if all grades are known."""
         found = self._study.status
-        return "max_cost" if self.spent and found == "running" else found
+        return self._ended if self._ended and found == "running" else found
 
     @property
     def done(self) -> bool:
@@ -66,15 +81,21 @@ class PaidStudy:
 
     def ask(self, n: int = 1, **options: Any) -> list[Pull]:
         """Get up to `n` pulls that can be paid for."""
-        if self.spent or self._waits:
+        if self._ended or self._waits:
             return []
         pulls = self._study.ask(n, **options)
+        if pulls and self._known():
+            self._free_draws -= len(pulls)
+            if self._free_draws < 0:
+                self._study.release(pulls)
+                self._ended = "complete"
+                return []
         for place, pull in enumerate(pulls):
             price = self._price_of(pull)
             if price and self._paid() + sum(self._reserved.values()) + price > self._limit:
                 self._study.release(pulls[place:])
                 self._waits = bool(self._reserved)
-                self.spent = not self._reserved
+                self._ended = None if self._waits else "max_cost"
                 return pulls[:place]
             self._reserved[pull.id] = price
         return pulls
@@ -105,7 +126,7 @@ class PaidStudy:
 
     def result(self, status: str | None = None) -> Result:
         """The answer so far."""
-        return self._study.result("max_cost" if self.status == "max_cost" else status)
+        return self._study.result(self.status if self.status == self._ended else status)
 
     def _settle(self, pulls: Iterable[Pull]) -> None:
         """What these pulls cost is known now."""
