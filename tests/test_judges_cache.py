@@ -14,6 +14,7 @@ from mfbandit.errors import InvalidInput, StorageError
 from mfbandit.judges import Grader, Judging
 from mfbandit.judges_cache import GradeCache, Subject
 from mfbandit.judges_keys import content_key
+from mfbandit.judges_study import told_pulls
 from mfbandit.study import create_study
 
 
@@ -247,6 +248,42 @@ def test_failed_calls_are_paid_and_counted():
     assert result.status == "max_cost"
     assert result.cost == setup.bill().total == 10.0
     assert result.pulls == 8
+
+
+def test_failed_answers_are_paid_and_counted():
+    def respond(candidate, item):
+        tries.append(item)
+        if len(tries) < 3:
+            raise ConnectionError("busy")
+        return candidate
+
+    tries = []
+    setup = judging([], respond=respond, answer_price=2.0)
+    result = setup.identify(max_cost=50.0, progress=False, delta=1e-9, policy="lucb-top")
+    assert result.cost == setup.bill().total <= 50.0
+    assert setup.bill().answers == len(tries)
+
+
+@pytest.mark.parametrize("policy", ["mf-toptwo", "lucb-top:batch=7"])
+def test_pulls_read_from_a_log_are_those_that_were_asked(tmp_path, policy):
+    problem = Judging(["a", "b", "c"], range(9), [Grader("q", print, 1, bias=0.2), Grader("x", print, 5)]).problem
+    study = create_study(
+        problem, policy=policy, storage=f"sqlite:///{tmp_path / 's.db'}", on_failure="retire", retries=0
+    )
+    asked, chance = {}, random.Random(4)
+    for _ in range(60):
+        for pull in study.ask(3):
+            if pull.arm == "c" and pull.id > 20:
+                study.fail(pull, "no")
+            elif chance.random() < 0.9:
+                asked[pull] = chance.random()
+                study.tell(pull, asked[pull])
+            else:
+                study.release([pull])
+    found = dict(told_pulls(study))
+    assert len(found) > 30
+    assert found == {pull: asked[pull] for pull in found}
+    assert len(found) == len(asked)
 
 
 def test_the_limit_counts_all_runs_of_a_study_and_may_be_raised(tmp_path):

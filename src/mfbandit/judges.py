@@ -205,7 +205,8 @@ class Judging:
         self._recall(study)
         said: dict[str, Any] = {"cost": self._cache.paid(study.identity)}
         if result.status == "complete":
-            said |= {"best": max(self.candidates, key=self._kept_mean), "confidence": 1.0}
+            left = [name for name in self.candidates if name not in result.retired]
+            said |= {"best": max(left, key=self._kept_mean), "confidence": 1.0}
         for name, value in said.items():  # the result is new, and nobody has seen it yet
             object.__setattr__(result, name, value)
         return result
@@ -322,16 +323,20 @@ class Judging:
             known = self._cache.answer(subject)
             if known is not None:
                 return known[0]
+            self._made += 1
+            paid = True
             try:
                 made = await called(self.respond, (self.candidates[subject.candidate], self.items[subject.item]), None)
-            except Exception as error:
-                self._cache.keep_payment(study, self.answer_price, f"respond {where}")
-                raise StudyError(f"respond raised {type(error).__name__}: {error} {where}") from error
-            self._made += 1
-            try:
-                return self._cache.keep_answer(subject, made, study=study, price=self.answer_price)
+                kept = self._cache.keep_answer(subject, made, study=study, price=self.answer_price)
+                paid = False
             except StorageError as error:
                 raise StorageError(f"respond {where}: {error}") from None
+            except Exception as error:
+                raise StudyError(f"respond raised {type(error).__name__}: {error} {where}") from error
+            finally:
+                if paid:  # for nothing: it failed, was cancelled, or cannot be kept
+                    self._cache.keep_payment(study, self.answer_price, f"respond {where}")
+            return kept
 
 
 class _Loop:
