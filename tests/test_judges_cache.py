@@ -141,8 +141,22 @@ def test_other_damage_is_refused(tmp_path):
         file.write_bytes(text)
         with pytest.raises(StorageError, match=r"line 1 of .* is not a grade"):
             cache(file)
-    with pytest.raises(StorageError, match="cannot be used: Is a directory"):
+    with pytest.raises(StorageError, match="cannot be used: it is no file"):
         cache(tmp_path)
+    with pytest.raises(StorageError, match="cannot be used: No such file or directory"):
+        cache(tmp_path / "absent" / "x").keep_grade(Subject("a", 0), "judge", 0.5, study="s", price=1.0)
+
+
+def test_a_grade_that_cannot_be_written_is_not_paid_twice(tmp_path, monkeypatch):
+    def full(line):
+        raise OSError(28, "No space left on device")
+
+    grades = cache(tmp_path / "grades.jsonl")
+    monkeypatch.setattr(grades, "_repair", full)
+    with pytest.raises(StorageError, match="cannot be used: No space left on device"):
+        grades.keep_grade(Subject("a", 0), "judge", 0.5, study="s", price=1.0)
+    assert grades.grade(Subject("a", 0), "judge") == 0.5
+    assert grades.paid("s") == 1.0
 
 
 def test_the_first_of_two_grades_counts_for_everybody(tmp_path):

@@ -68,6 +68,8 @@ class GradeCache:
         self._read_to = self._lines = self._inode = 0
         self._lock = threading.RLock()
         if self.path is not None and self.path.exists():
+            if not self.path.is_file():
+                raise StorageError(f"the cache {str(self.path)!r} cannot be used: it is no file")
             with self._opened(self.path) as file:
                 self._repair(file)
             self._catch_up()
