@@ -132,7 +132,7 @@ class Judging:
         problem = Problem(list(self.candidates), fidelities, reward)
         self._truest = problem.fidelities[problem.truest].name
         words = TRUTHS[truth].format(items=len(self.items), truest=self._truest)
-        self.problem = Problem(list(self.candidates), fidelities, reward, truth=words)
+        self.problem = Problem(problem.arms, fidelities, reward, truth=words)
         self._cache = GradeCache(cache, self.candidates, self.items, answered=respond is not None)
         self._paces = {one.name: Pace(one.per_second) for one in listed}
         self._paid = dict.fromkeys(self.graders, 0)
@@ -277,7 +277,7 @@ class Judging:
 
     def _recall_answer(self, subject: Subject, study: str) -> None:
         """Count an answer that must have been made and was not kept."""
-        where = (subject.candidate, subject.item)
+        where = subject[:2]
         if self.respond is not None and self._cache.answer(subject) is None and where not in self._lost:
             self._lost.add(where)
             self._cache.keep_payment(study, self.answer_price, "an answer that was not kept")
@@ -317,9 +317,8 @@ class Judging:
         """The candidate's answer to an item; made once."""
         if self.respond is None:
             return self.candidates[subject.candidate]
-        key = (subject.candidate, subject.item)
         where = f"for candidate {subject.candidate!r}, item {subject.item}"
-        async with loop.answering.setdefault(key, asyncio.Lock()):
+        async with loop.answering.setdefault(subject[:2], asyncio.Lock()):
             known = self._cache.answer(subject)
             if known is not None:
                 return known[0]
