@@ -8,6 +8,10 @@ Runs offline: the graders below are stand-ins. A grader that asks a real model i
         return float(reply.content[0].text.strip() == "1")
 
     graders = [Grader("large judge", large_judge, price=0.01, bias=0.05, per_second=5, timeout=30), ...]
+
+The stand-ins always say the same. Real judges and people may not: by default the answer is about the grades
+that they gave, each asked for once. With ``truth="expected grade"`` every draw is graded anew, and the answer
+is about the grade to be expected.
 """
 
 from mfbandit.judges import Judging
@@ -27,6 +31,7 @@ def main() -> None:
     judging = Judging(list(PROMPTS), questions, stand_in_graders(PROMPTS), reward="bernoulli")
     result = judging.identify(delta=0.05, policy="mf-toptwo", workers=8, progress=False)
     print(f"Best prompt: {result.best!r} ({result.status}, confidence {result.confidence:.3f})")
+    print(result.certificate["claim"])
     bill = judging.bill()
     print(bill.sentence)
     for line in bill.lines:

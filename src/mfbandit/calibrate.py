@@ -5,7 +5,7 @@ one. Given T tasks with measured arms, `calibrate` returns a number zeta such th
 random from a new task, P(abs(b_new) <= zeta) >= 1 - alpha, for any number of tasks and whatever the
 biases are distributed like. A pilot without tasks is the case of one arm per task. It is assumed that the
 new task is exchangeable with the old ones, that the rewards of different arms are independent given the
-true means, and what the choice of `noise` says about single measurements.
+true means (unless items are shared, see below), and what the choice of `noise` says about single measurements.
 
 **How.** From the measurements of arm k come bounds L_k and U_k with P(b_k > U_k) <= beta and P(b_k < L_k)
 <= beta, hence P(abs(b_k) > s_k) <= beta for s_k = max(U_k, -L_k). Task t with K_t arms puts the weight
@@ -27,6 +27,13 @@ beta) = P(abs(b_new) > zeta, G_new = 0) <= P(c_new > zeta) <= alpha (1 - beta). 
 So the noise of n estimates costs a factor 1 - beta of alpha, not a union bound over n. With
 ``noise="symmetric"``, beta is 1/2 and U_k = L_k is the measured difference itself.
 
+**Shared items.** Where all arms saw the same items, the events s_k < abs(b_k) are not independent. Let W be
+the weight of the arms for which they happen; its mean is at most beta. Let R be the weight, among all T+1
+tasks, of the arms with a smaller abs(b) than the new one; by exchangeability P(R >= x) <= 1 - x. If the
+new arm lies beyond zeta, then R >= 1 - a - W. Given all true means, W reaches w with probability at most
+beta/w, by Markov. So P(abs(b_new) > zeta) is at most a plus the integral of min(1, beta/w) over 0 < w < 1,
+which is beta (1 + log(1/beta)). With ``shared_items=True`` each of the two parts gets half of alpha.
+
 **A common offset.** Many cheap measurements are shifted alike for all arms. With ``common_offset=True``
 the same argument is made for each side with alpha/2: b_new <= high, the quantile of the U_k, and b_new >=
 low, that of the L_k from below. The offset is the middle of [low, high] and zeta half its length.
@@ -44,18 +51,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mfbandit.calibrate_bounds import difference_bounds
 from mfbandit.calibration import Calibration
-from mfbandit.confidence import process_kernels
-from mfbandit.core import arrays
 from mfbandit.errors import InvalidInput
 from mfbandit.pilots import Pilot, read_pilot
-from mfbandit.problem import Gaussian, Problem, RewardKind
+from mfbandit.problem import Bernoulli, Gaussian, RewardKind
 from mfbandit.reward_kinds import as_reward_kind
 from mfbandit.validation import FloatArray, Names, Numbers
 
 __all__ = ["Calibration", "calibrate"]
 
-NOISE = ("normal", "bounded", "symmetric", "none")
+NOISE = ("normal", "bounded", "symmetric", "none", "binary")
+
+#: The share of single bounds that may fail, unless somebody says otherwise.
+_RISK = 0.1
 
 
 def calibrate(
@@ -69,7 +78,9 @@ def calibrate(
     truest: str | int | None = None,
     reward: str | RewardKind = "bounded",
     noise: str | None = None,
-    noise_risk: float = 0.1,
+    noise_risk: float | None = None,
+    paired: bool = False,
+    shared_items: bool = False,
     common_offset: bool = False,
     too_few: str = "refuse",
 ) -> Calibration:
@@ -93,13 +104,21 @@ def calibrate(
     reward
         The reward kind; instances bring their own.
     noise
-        What is known of a measured difference of two means. ``"normal"``: normal noise, its size
-        estimated (Student's t with the fewer degrees of freedom, which is conservative); the default where
-        every cell has two rewards or more. ``"bounded"``: rewards in their range, nothing else; needs
-        hundreds of rewards per cell to be of use. ``"symmetric"``: as often too high as too low; the default
-        elsewhere; needs twice as many arms. ``"none"``: the means are exact.
+        What is known of a measured difference of two means. ``"binary"``: rewards are 0 or 1, with exact
+        binomial bounds; the default where they are. ``"normal"``: normal noise, its size estimated by
+        Student's t; the default where every cell has two rewards or more that differ. ``"bounded"``:
+        rewards in their range, nothing else; the default where rewards with a range are all alike in
+        some cell; needs hundreds of rewards per cell to be of use. ``"symmetric"``: as often too high as too low;
+        the default elsewhere; needs twice as many arms. ``"none"``: the means are exact.
     noise_risk
-        The share beta of single differences whose bound may fail under "normal" or "bounded" noise.
+        The share beta of single differences whose bound may fail under "normal", "binary" or "bounded"
+        noise; 0.1 by default, and less with shared items.
+    paired
+        Whether the r-th repeats of an arm, at all its fidelities, are of the same item. Then differences are
+        taken item by item; the bounds are the narrower the more the fidelities agree. Needs repeats.
+    shared_items
+        Whether all arms saw the same items, so that what is unlucky for one may be unlucky for all.
+        Then a part of alpha is kept for that, and bounds are wider.
     common_offset
         Estimate a shift per fidelity that all arms share, and bound only what is left.
     too_few
@@ -139,8 +158,8 @@ def calibrate(
         truest=truest,
         reward=as_reward_kind(reward),
     )
-    chosen, beta = _noise(pilot, noise, noise_risk)
-    tail = (1 - level) * (1 - beta) / (2 if common_offset else 1)
+    chosen = _noise(pilot, noise, bool(paired))
+    tail, beta = _risks((1 - level) / (2 if common_offset else 1), chosen, noise_risk, bool(shared_items))
     enough = pilot.n_tasks + 1 >= 1 / tail
     span = _span(pilot)
     if not enough and (too_few == "refuse" or span is None):
@@ -152,7 +171,7 @@ def calibrate(
         if not enough:
             biases[m] = float(span or 0.0)
             continue
-        lower, upper = _difference_bounds(pilot, m, chosen, float(beta))
+        lower, upper = difference_bounds(pilot, m, chosen, float(beta), paired=bool(paired))
         if common_offset:
             low, high = -_quantile(-lower, pilot.tasks, tail), _quantile(upper, pilot.tasks, tail)
         else:
@@ -174,6 +193,8 @@ def calibrate(
         common_offset=bool(common_offset),
         informed=bool(enough),
         reward=pilot.reward,
+        paired=bool(paired),
+        shared_items=bool(shared_items),
     )
 
 
@@ -184,24 +205,69 @@ def _probability(name: str, value: object) -> Fraction:
     return Fraction(repr(float(value)))
 
 
-def _noise(pilot: Pilot, noise: str | None, risk: float) -> tuple[str, Fraction]:
-    """The noise model, and the probability beta that it leaves to each single bound."""
-    if noise is None:
-        repeated = pilot.counts is not None and bool((pilot.counts > 1).all())
-        noise = "normal" if repeated else "symmetric"
+def _noise(pilot: Pilot, noise: str | None, paired: bool) -> str:
+    """The noise model; one that the data contradict is refused."""
+    noise = _default_noise(pilot, paired) if noise is None else noise
     if noise not in NOISE:
         raise InvalidInput(f"noise must be one of {', '.join(NOISE)}, got {noise!r}")
-    if noise in ("normal", "bounded") and pilot.counts is None:
+    if noise in ("normal", "bounded", "binary") and pilot.counts is None:
         raise InvalidInput(f"{noise} noise is judged by sds and counts: give both, or repeats, or noise='symmetric'")
     if noise == "normal" and pilot.counts is not None and pilot.counts.min() < 2:
         raise InvalidInput(
             "normal noise is estimated from repeats, and a cell has only one reward: pass noise='symmetric', "
             "or noise='none' if the means are exact"
         )
-    if noise == "bounded" and isinstance(pilot.reward, Gaussian):
-        raise InvalidInput(f"bounded noise needs rewards with a range, got {pilot.reward}")
-    beta = _probability("noise_risk", risk)
-    return noise, {"symmetric": Fraction(1, 2), "none": Fraction(0)}.get(noise, beta)
+    if noise in ("normal", "symmetric") and pilot.counts is not None and pilot.binary:
+        raise InvalidInput(f"rewards that are 0 or 1 have no {noise} noise: leave noise out, or pass noise='binary'")
+    if noise == "binary" and not pilot.binary:
+        raise InvalidInput("binary noise needs rewards that are 0 or 1; these are not: pass noise='bounded'")
+    if noise in ("bounded", "binary"):
+        pilot.check_range()
+    return noise
+
+
+def _default_noise(pilot: Pilot, paired: bool) -> str:
+    if pilot.counts is None or pilot.spreads is None:
+        if isinstance(pilot.reward, Bernoulli):
+            raise InvalidInput("means of rewards that are 0 or 1 say nothing of their noise: give counts, too")
+        return "symmetric"
+    if pilot.binary:
+        return "binary"
+    if (pilot.counts < 2).any():
+        return "symmetric"
+    # Rewards that are all alike are no proof that the next one is.
+    spreads = [d.std() for m in pilot.cheap for d in pilot.differences(m)] if paired else pilot.spreads.ravel()
+    alike = not isinstance(pilot.reward, Gaussian) and min(spreads) <= 0.0
+    return "bounded" if alike else "normal"
+
+
+def _risks(alpha: Fraction, noise: str, risk: float | None, shared: bool) -> tuple[Fraction, Fraction]:
+    """The tail of the quantile, and beta, the risk of each single bound; together they keep alpha."""
+    given = None if risk is None else _probability("noise_risk", risk)
+    if noise == "none":
+        return alpha, Fraction(0)
+    if noise == "symmetric":
+        if shared:
+            raise InvalidInput("symmetric noise needs arms with items of their own: pass another noise")
+        return alpha / 2, Fraction(1, 2)
+    if not shared:
+        beta = Fraction(repr(_RISK)) if given is None else given
+        return alpha * (1 - beta), beta
+    beta = _shared_risk(alpha / 2) if given is None else given
+    tail = alpha - Fraction(float(beta) * (1.0 + math.log(1.0 / float(beta))))
+    if tail <= 0:
+        raise InvalidInput(f"noise_risk={float(beta):g} is too much for items that arms share: leave it out")
+    return (alpha / 2 if given is None else tail), beta
+
+
+def _shared_risk(most: Fraction) -> Fraction:
+    """The beta for which beta (1 + log(1/beta)) is `most`, or a hair less."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        within = middle * (1.0 - math.log(middle)) <= most
+        low, high = (middle, high) if within else (low, middle)
+    return Fraction(low)
 
 
 def _too_few(pilot: Pilot, level: Fraction, tail: Fraction) -> str:
@@ -232,39 +298,3 @@ def _quantile(scores: FloatArray, tasks: npt.NDArray[np.int64], tail: Fraction) 
         if total >= 1 - tail:
             return float(scores[k])
     return math.inf
-
-
-def _difference_bounds(pilot: Pilot, m: int, noise: str, beta: float) -> tuple[FloatArray, FloatArray]:
-    """L_k and U_k: each fails to bound the bias of arm k at fidelity m with probability at most beta."""
-    if noise == "bounded":
-        return _bounded(pilot, m, beta)
-    difference = pilot.means[:, m] - pilot.means[:, pilot.truest]
-    if noise != "normal" or pilot.spreads is None or pilot.counts is None:
-        return difference, difference
-    from scipy.special import stdtrit
-
-    columns = [m, pilot.truest]
-    error = np.sqrt((pilot.spreads[:, columns] ** 2 / pilot.counts[:, columns]).sum(axis=1))
-    reach = stdtrit(pilot.counts[:, columns].min(axis=1) - 1.0, 1.0 - beta) * error
-    # For beta > 1/2 the bounds would cross; the difference itself is then a bound, too.
-    reach = np.maximum(reach, 0.0)
-    return difference - reach, difference + reach
-
-
-def _bounded(pilot: Pilot, m: int, beta: float) -> tuple[FloatArray, FloatArray]:
-    """Bounds from confidence bounds of the two means, each failing with probability at most beta/2."""
-    deviations = pilot.deviations()
-    kernels = process_kernels("kl" if deviations is None else "mixed")
-    seen = arrays(Problem.from_arrays([1.0], [0.0], arms=1))
-    unit = pilot.reward.to_unit(pilot.means)
-    width = math.log(2.0 / beta)
-    ends = np.empty((2, 2, pilot.n_arms))
-    assert pilot.counts is not None
-    for side, part in enumerate(("below", "above")):
-        for place, column in enumerate((m, pilot.truest)):
-            for k in range(pilot.n_arms):
-                n = int(pilot.counts[k, column])
-                deviation = 0.0 if deviations is None else float(deviations[k, column])
-                ends[side, place, k] = kernels[part](seen, width, n, float(unit[k, column]) * n, 0.0, deviation)
-    span = pilot.reward.span
-    return (ends[0, 0] - ends[1, 1]) * span, (ends[1, 0] - ends[0, 1]) * span

@@ -19,6 +19,7 @@ _NOISE_WORDS = {
     "bounded": "rewards stay in their range",
     "symmetric": "measured differences are as often too high as too low",
     "none": "the measured means are exact",
+    "binary": "rewards are independent and 0 or 1",
 }
 
 
@@ -46,6 +47,8 @@ class Calibration:
         False if there were too few arms and the bounds are merely the width of the reward range.
     reward
         The kind of reward.
+    paired, shared_items
+        Whether differences were taken item by item, and whether arms may share their items.
 
     Examples
     --------
@@ -70,6 +73,8 @@ class Calibration:
     common_offset: bool
     informed: bool
     reward: RewardKind
+    paired: bool = False
+    shared_items: bool = False
 
     @property
     def statement(self) -> str:
@@ -88,8 +93,13 @@ class Calibration:
         return (
             f"{who} that is exchangeable with these {self._basis()} has, with probability at least "
             f"{self.confidence:g} for each fidelity{joint}, a mean {', '.join(parts)} of its mean at "
-            f"{truth!r}, provided that {_NOISE_WORDS[self.noise]}."
+            f"{truth!r}, provided that {_NOISE_WORDS[self.noise]}{self._items()}."
         )
+
+    def _items(self) -> str:
+        if not self.paired or self.noise == "none":
+            return ""
+        return ", in pairs, on items that arms may share" if self.shared_items else ", in pairs, on items of each arm"
 
     def _basis(self) -> str:
         if self.tasks is None:
@@ -159,14 +169,17 @@ class Calibration:
             "common_offset": self.common_offset,
             "informed": self.informed,
             "reward": self.reward.to_json(),
+            "paired": self.paired,
+            "shared_items": self.shared_items,
             "statement": self.statement,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Calibration:
         """Read back what :meth:`to_json` wrote."""
-        names = list(cls.__dataclass_fields__)
-        keys = check_keys(data, names, ("statement",), "a calibration", InvalidInput)
+        later = ("paired", "shared_items")
+        names = [name for name in cls.__dataclass_fields__ if name not in later]
+        keys = check_keys(data, names, ("statement", *later), "a calibration", InvalidInput)
         keys.pop("statement", None)
         keys["reward"] = as_reward_kind(keys["reward"])
         for name in ("fidelities", "biases", "offsets"):

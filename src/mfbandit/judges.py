@@ -1,8 +1,23 @@
 """Choosing a model or a prompt with graders: cheap judges, better judges, people.
 
-One pull is one random item, graded by one grader for one candidate. The seed of the pull picks the item,
-so that a repeated or resumed pull is the same one. What a grader said of a candidate's answer to an item is
-kept: the same question is never paid for twice.
+One pull is one random item, graded by one grader for one candidate. The seed of the pull picks the item, so
+that the streams of different candidates and graders are independent, and a repeated or resumed pull is the
+same one.
+
+**Which truth is meant.** A grader that is asked twice may say two things: people do, and so do models at a
+temperature above 0. Then a candidate has two true scores, and whoever asks must say which is meant.
+
+- ``truth="these grades"``: every (candidate, item) is graded once by each grader, and that grade is kept. The
+  true score is the mean over the items of the grades kept for the truest grader: a finite set of numbers.
+  Drawing items with replacement is an honest sample of it, whether graders are repeatable or not. It says
+  nothing about what a second grading would say. Bias bounds are about the kept grades, too.
+- ``truth="expected grade"``: every draw is graded anew. The true score is the mean over the items of the
+  grade that the truest grader is expected to give. Only the answers are made once and kept. A grade is
+  kept for its own draw alone, so that a pull that is resumed is not paid twice.
+
+For graders that always say the same, both are the same number, and the first is cheaper. It is the default,
+since it claims no more than was measured and never pays for more than every grade once. What a certificate
+claims says which of the two was meant, and a study that was started for one cannot be resumed for the other.
 """
 
 from __future__ import annotations
@@ -13,91 +28,28 @@ import math
 import os
 import random
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mfbandit.errors import InvalidInput, RewardError, StudyError
+from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
 from mfbandit.judges_bill import Bill, GraderBill
-from mfbandit.judges_cache import GradeCache
+from mfbandit.judges_cache import GradeCache, Subject
+from mfbandit.judges_graders import Grader, Pace, called, checked_score, named_candidates
 from mfbandit.problem import Fidelity, Problem, RewardKind
-from mfbandit.validation import as_list, as_name, as_names
+from mfbandit.validation import as_list, as_positive
 
 if TYPE_CHECKING:
     from mfbandit.study.pull import Pull
     from mfbandit.study.result import Result
+    from mfbandit.study.study import Study
 
 __all__ = ["Grader", "Judging", "Pace"]
 
-
-@dataclass(frozen=True)
-class Grader:
-    """Someone or something that grades answers.
-
-    Parameters
-    ----------
-    name
-        What people call it.
-    grade
-        A function, or coroutine function, of an answer and an item; returns the score.
-    price
-        What one grading costs, above 0.
-    bias
-        How far its mean score may be from the truth; 0 for the grader that is the truth.
-    per_second
-        Calls that may start in a second; any number by default.
-    at_once
-        Calls that may run at the same time; any number by default.
-    timeout
-        Seconds after which a call is given up.
-
-    Examples
-    --------
-    >>> Grader("length", lambda answer, item: min(1.0, len(answer) / 100), price=0.001, bias=0.2).name
-    'length'
-    """
-
-    name: str
-    grade: Callable[[Any, Any], float | Awaitable[float]]
-    price: float
-    bias: float = 0.0
-    per_second: float | None = None
-    at_once: int | None = None
-    timeout: float | None = None
-
-    def __post_init__(self) -> None:
-        as_name(self.name, "the name of a grader", InvalidInput)
-        if not callable(self.grade):
-            raise InvalidInput(f"grade of {self.name!r} must be a function of an answer and an item")
-        for field in ("price", "per_second", "timeout", "at_once"):
-            value = getattr(self, field)
-            if value is None and field != "price":
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise InvalidInput(f"{field} of grader {self.name!r} must be a number > 0, got {value!r}")
-        if self.at_once is not None and int(self.at_once) != self.at_once:
-            raise InvalidInput(f"at_once of grader {self.name!r} must be a whole number, got {self.at_once!r}")
-
-
-class Pace:
-    """Spaces calls evenly: says how long each has to wait.
-
-    Examples
-    --------
-    >>> pace = Pace(per_second=4)
-    >>> [pace.wait(now) for now in (10.0, 10.0, 10.1, 20.0)]
-    [0.0, 0.25, 0.4, 0.0]
-    """
-
-    def __init__(self, per_second: float | None) -> None:
-        self._gap = 0.0 if per_second is None else 1.0 / per_second
-        self._next = -math.inf
-
-    def wait(self, now: float) -> float:
-        """Seconds until the call that is due now may start; its place is taken."""
-        start = max(now, self._next)
-        self._next = start + self._gap
-        return round(start - now, 9)
+#: What the true score of a candidate can be, and how a certificate says it.
+TRUTHS = {
+    "these grades": "the mean over {items} items of the grades by {truest!r}, each made once and kept",
+    "expected grade": "the mean over {items} items of the grade that {truest!r} is expected to give",
+}
 
 
 class Judging:
@@ -119,8 +71,13 @@ class Judging:
         What `respond` costs; part of the price of every pull.
     reward
         The range of scores, as for `Problem`: [0, 1] by default.
+    truth
+        ``"these grades"``: every grade is made once and kept. ``"expected grade"``: every draw is graded
+        anew, which graders that are not repeatable need if a second grading should agree. See the module.
     cache
-        A file that keeps grades from one run to the next (JSON lines).
+        A file that keeps grades and answers from one run to the next (JSON lines). Several processes may
+        share it. Grades are found again by the content of candidates and items and by the grader's name:
+        rename a grader, or use another file, if you change what it does.
     currency
         What stands before amounts in a bill.
 
@@ -150,10 +107,11 @@ class Judging:
         respond: Callable[[Any, Any], Any] | None = None,
         answer_price: float = 0.0,
         reward: str | RewardKind = "bounded",
+        truth: str = "these grades",
         cache: str | os.PathLike[str] | None = None,
         currency: str = "$",
     ) -> None:
-        self.candidates = _named(candidates)
+        self.candidates = named_candidates(candidates)
         self.items: Sequence[Any] = as_list(items, "items must be a list", InvalidInput)
         if not self.items:
             raise InvalidInput("items are empty; graders need something to grade")
@@ -161,20 +119,28 @@ class Judging:
         for one in listed:
             if not isinstance(one, Grader):
                 raise InvalidInput(f"graders must be Grader objects, got {one!r}")
-        self.graders = {one.name: one for one in listed}
+        self.graders: dict[str, Grader] = {one.name: one for one in listed}
         if isinstance(answer_price, bool) or not 0.0 <= answer_price < math.inf:
             raise InvalidInput(f"answer_price must be a number >= 0, got {answer_price!r}")
         self.answer_price = float(answer_price)
         self.respond = respond
         self.currency = currency
+        if truth not in TRUTHS:
+            raise InvalidInput(f"truth must be {' or '.join(map(repr, TRUTHS))}, got {truth!r}")
+        self.truth = truth
         fidelities = [Fidelity(one.name, one.price + self.answer_price, one.bias) for one in listed]
-        self.problem = Problem(list(self.candidates), fidelities, reward)
-        self._grades = GradeCache(cache, self.candidates, self.items)
-        self._answers: dict[tuple[str, int], Any] = {}
+        problem = Problem(list(self.candidates), fidelities, reward)
+        self._truest = problem.fidelities[problem.truest].name
+        words = TRUTHS[truth].format(items=len(self.items), truest=self._truest)
+        self.problem = Problem(problem.arms, fidelities, reward, truth=words)
+        self._cache = GradeCache(cache, self.candidates, self.items, answered=respond is not None)
         self._paces = {one.name: Pace(one.per_second) for one in listed}
         self._paid = dict.fromkeys(self.graders, 0)
         self._cached = dict.fromkeys(self.graders, 0)
         self._made = 0
+        self._lost: set[tuple[str, int]] = set()
+        #: Of these the truest grader may have graded some; the last one was not when it was last looked at.
+        self._ungraded = [Subject(name, item) for name in self.candidates for item in range(len(self.items))]
         # Locks and running calls belong to one event loop each.
         self._loops: weakref.WeakKeyDictionary[Any, _Loop] = weakref.WeakKeyDictionary()
 
@@ -183,19 +149,23 @@ class Judging:
         return random.Random(pull.seed).randrange(len(self.items))
 
     async def evaluate(self, pull: Pull) -> float:
-        """The score of a pull; pass this to `identify`, which runs many at once."""
-        item = self.item_of(pull)
-        known = self._grades.get(pull.arm, item, pull.fidelity)
+        """The score of a pull; pass this to `mfbandit.identify`, which runs many at once.
+
+        A study that is stored and resumed needs its grades back: give a `cache`, or use
+        `Judging.identify`, which finds them in the study.
+        """
+        subject, name = self._subject(pull), pull.fidelity
+        known = self._cache.grade(subject, name)
         if known is not None:
-            self._cached[pull.fidelity] += 1
+            self._cached[name] += 1
             return known
         loop = self._loops.setdefault(asyncio.get_running_loop(), _Loop(self.graders))
-        key = (pull.arm, item, pull.fidelity)
+        key = (subject, name)
         if key in loop.running:
             score = await asyncio.shield(loop.running[key])
-            self._cached[pull.fidelity] += 1
+            self._cached[name] += 1
             return score
-        task = asyncio.ensure_future(self._ask(loop, *key))
+        task = asyncio.ensure_future(self._ask(loop, subject, name, pull.study))
         loop.running[key] = task
         try:
             return await task
@@ -206,32 +176,119 @@ class Judging:
         """The score of a pull, outside of an event loop."""
         return asyncio.run(self.evaluate(pull))
 
-    def identify(self, **settings: Any) -> Result:
-        """Find the best candidate; takes what `mfbandit.identify` takes, such as delta and workers."""
-        from mfbandit.engines import identify
+    def identify(self, *, max_cost: float | None = None, **settings: Any) -> Result:
+        """Find the best candidate; takes what `mfbandit.identify` takes, such as delta and workers.
 
-        return identify(self.problem, self.evaluate, **settings)
+        Here `max_cost` and `result.cost` are money that is really paid for this study, in all its runs: a
+        grade that was there already costs nothing, and a call that failed costs its price. The
+        certificate counts every pull at its price, as studies do.
+
+        Where grades are kept, the truest grader may have graded everything before there is a certificate:
+        candidates can be nearly equal, or tied. Then the best is found by counting. The status is
+        "complete", and the answer is exact.
+        """
+        from mfbandit.engines import optimize
+        from mfbandit.judges_study import PaidStudy
+        from mfbandit.study import create_study
+
+        limit = math.inf if max_cost in (None, math.inf) else as_positive(max_cost, "max_cost", InvalidInput)
+        running = {name: settings.pop(name) for name in inspect.signature(optimize).parameters if name in settings}
+        study = create_study(self.problem, load_if_exists=True, **settings)
+        if study.settings.spends:
+            raise InvalidInput(f"policy {study.settings.policy.label!r} spends a budget: use mfbandit.allocate")
+        self._recall(study)
+        free_draws = 1000 + 10 * len(self.candidates) * len(self.items)
+        paid_study: Any = PaidStudy(
+            study, self._price, lambda: self._cache.paid(study.identity), limit, self._all_known, free_draws
+        )
+        result: Result = optimize(paid_study, self.evaluate, **running)
+        self._recall(study)
+        said: dict[str, Any] = {"cost": self._cache.paid(study.identity)}
+        if result.status == "complete":
+            left = [name for name in self.candidates if name not in result.retired]
+            said |= {"best": max(left, key=self._kept_mean), "confidence": 1.0}
+        for name, value in said.items():  # the result is new, and nobody has seen it yet
+            object.__setattr__(result, name, value)
+        return result
 
     def bill(self) -> Bill:
         """What was paid so far, by grader."""
-        truest = self.problem.fidelities[self.problem.truest].name
         return Bill(
             graders=tuple(
                 GraderBill(name, one.price, self._paid[name], self._cached[name]) for name, one in self.graders.items()
             ),
             answers=self._made,
             answer_price=self.answer_price,
-            truest=truest,
+            truest=self._truest,
             everything=len(self.candidates) * len(self.items),
             currency=self.currency,
         )
 
-    async def _ask(self, loop: _Loop, candidate: str, item: int, name: str) -> float:
+    def _subject(self, pull: Pull) -> Subject:
+        """What a pull is about; a draw of its own if every draw is graded anew."""
+        anew = self.truth == "expected grade"
+        return Subject(pull.arm, self.item_of(pull), f"{pull.study} {pull.index}" if anew else "")
+
+    def _price(self, pull: Pull) -> float:
+        """What a pull would cost now."""
+        subject = self._subject(pull)
+        if self._cache.grade(subject, pull.fidelity) is not None:
+            return 0.0
+        made = self.respond is None or self._cache.answer(subject) is not None
+        return self.graders[pull.fidelity].price + (0.0 if made else self.answer_price)
+
+    def _all_known(self) -> bool:
+        """Whether the truest grader graded every item for every candidate, once and for all."""
+        while self.truth == "these grades" and self._ungraded:
+            if self._cache.grade(self._ungraded[-1], self._truest) is None:
+                break
+            self._ungraded.pop()
+        return not self._ungraded
+
+    def _kept_mean(self, candidate: str) -> float:
+        """The mean of all grades of a candidate by the truest grader, all of which are known."""
+        grades = (self._cache.grade(Subject(candidate, item), self._truest) for item in range(len(self.items)))
+        return math.fsum(grade for grade in grades if grade is not None) / len(self.items)
+
+    def _recall(self, study: Study) -> None:
+        """Take the grades of a stored study from its log, and see that they are one set of grades."""
+        if not study.storage.url:
+            return
+        if self.truth == "expected grade" and self.respond is not None and self._cache.path is None:
+            raise InvalidInput(
+                "the expected grade is about answers that are made once: a study that is stored needs "
+                "cache='a file', where Judging keeps them from one run to the next"
+            )
+        from mfbandit.judges_study import told_pulls
+
+        for pull, score in told_pulls(study):
+            subject, name = self._subject(pull), pull.fidelity
+            known = self._cache.grade(subject, name)
+            if known is None:
+                self._recall_answer(subject, study.identity)
+                price = self.graders[name].price
+                self._cache.keep_grade(subject, name, score, study=study.identity, price=price)
+            elif known != score and not subject.draw:
+                raise StudyError(
+                    f"grader {name!r} gave candidate {pull.arm!r} {score:g} and {known:g} on item {subject.item}, so "
+                    f"there is no one set of grades: resume study {study.name!r} with the cache it was started "
+                    "with, and let all its processes share one"
+                )
+
+    def _recall_answer(self, subject: Subject, study: str) -> None:
+        """Count an answer that must have been made and was not kept."""
+        where = subject[:2]
+        if self.respond is not None and self._cache.answer(subject) is None and where not in self._lost:
+            self._lost.add(where)
+            self._cache.keep_payment(study, self.answer_price, "an answer that was not kept")
+
+    async def _ask(self, loop: _Loop, subject: Subject, name: str, study: str) -> float:
         """Have an answer graded, and keep the grade."""
         grader = self.graders[name]
-        answer = await self._answer(loop, candidate, item)
-        where = f"for candidate {candidate!r}, item {item}"
+        answer = await self._answer(loop, subject, study)
+        where = f"for candidate {subject.candidate!r}, item {subject.item}"
         limit = loop.at_once[name]
+        paid = False
         if limit is not None:
             await limit.acquire()
         try:
@@ -239,7 +296,12 @@ class Judging:
             if pause > 0.0:
                 await asyncio.sleep(pause)
             self._paid[name] += 1
-            score = await _called(grader.grade, (answer, self.items[item]), grader.timeout)
+            paid = True
+            score = await called(grader.grade, (answer, self.items[subject.item]), grader.timeout)
+            value = checked_score(self.problem.reward, score, f"grader {name!r} gave {score!r} {where}")
+            paid = False
+        except RewardError:
+            raise
         except TimeoutError:
             raise StudyError(f"grader {name!r} did not answer within {grader.timeout:g} s {where}") from None
         except Exception as error:
@@ -247,37 +309,33 @@ class Judging:
         finally:
             if limit is not None:
                 limit.release()
-        value = self._checked(score, f"grader {name!r} gave {score!r} {where}")
-        self._grades.put(candidate, item, name, value)
-        return value
+            if paid:  # for nothing: it failed, or was cancelled
+                self._cache.keep_payment(study, grader.price, f"grader {name!r} {where}")
+        return self._cache.keep_grade(subject, name, value, study=study, price=grader.price)
 
-    async def _answer(self, loop: _Loop, candidate: str, item: int) -> Any:
+    async def _answer(self, loop: _Loop, subject: Subject, study: str) -> Any:
         """The candidate's answer to an item; made once."""
         if self.respond is None:
-            return self.candidates[candidate]
-        key = (candidate, item)
-        async with loop.answering.setdefault(key, asyncio.Lock()):
-            if key not in self._answers:
-                try:
-                    made = await _called(self.respond, (self.candidates[candidate], self.items[item]), None)
-                except Exception as error:
-                    where = f"for candidate {candidate!r}, item {item}"
-                    raise StudyError(f"respond raised {type(error).__name__}: {error} {where}") from error
-                self._answers[key] = made
-                self._made += 1
-        return self._answers[key]
-
-    def _checked(self, score: Any, said: str) -> float:
-        kind = self.problem.reward
-        try:
-            value = float(score)
-        except (TypeError, ValueError):
-            raise RewardError(f"{said}; a score must be a number") from None
-        low, high = (-math.inf, math.inf) if kind.low is None else (kind.low, kind.high)
-        if not math.isfinite(value) or not low <= value <= high:
-            span = "finite" if kind.low is None else f"between {low:g} and {high:g}"
-            raise RewardError(f"{said}; a score must be {span}")
-        return value
+            return self.candidates[subject.candidate]
+        where = f"for candidate {subject.candidate!r}, item {subject.item}"
+        async with loop.answering.setdefault(subject[:2], asyncio.Lock()):
+            known = self._cache.answer(subject)
+            if known is not None:
+                return known[0]
+            self._made += 1
+            paid = True
+            try:
+                made = await called(self.respond, (self.candidates[subject.candidate], self.items[subject.item]), None)
+                kept = self._cache.keep_answer(subject, made, study=study, price=self.answer_price)
+                paid = False
+            except StorageError as error:
+                raise StorageError(f"respond {where}: {error}") from None
+            except Exception as error:
+                raise StudyError(f"respond raised {type(error).__name__}: {error} {where}") from error
+            finally:
+                if paid:  # for nothing: it failed, was cancelled, or cannot be kept
+                    self._cache.keep_payment(study, self.answer_price, f"respond {where}")
+            return kept
 
 
 class _Loop:
@@ -287,21 +345,5 @@ class _Loop:
         self.at_once = {
             name: None if one.at_once is None else asyncio.Semaphore(int(one.at_once)) for name, one in graders.items()
         }
-        self.running: dict[tuple[str, int, str], asyncio.Future[float]] = {}
+        self.running: dict[tuple[Subject, str], asyncio.Future[float]] = {}
         self.answering: dict[tuple[str, int], asyncio.Lock] = {}
-
-
-async def _called(function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None) -> Any:
-    """Call a function or a coroutine function; what blocks does so in a thread of its own."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
-        return await asyncio.wait_for(function(*arguments), timeout)
-    found = await asyncio.wait_for(asyncio.to_thread(function, *arguments), timeout)
-    return await asyncio.wait_for(found, timeout) if inspect.isawaitable(found) else found
-
-
-def _named(candidates: Iterable[str] | Mapping[str, Any]) -> dict[str, Any]:
-    names = as_names(candidates, "candidates", InvalidInput)
-    if not names:
-        raise InvalidInput("candidates are empty; give at least one")
-    values = list(candidates.values()) if isinstance(candidates, Mapping) else list(names)
-    return dict(zip(names, values, strict=True))

@@ -51,6 +51,11 @@ class Bill:
         return sum(one.cost for one in self.graders) + self.answers * self.answer_price
 
     @property
+    def at_full_price(self) -> float:
+        """What the same gradings would have cost with nothing kept; what a study counts, but for failed calls."""
+        return sum((one.price + self.answer_price) * (one.paid + one.cached) for one in self.graders)
+
+    @property
     def everything_cost(self) -> float:
         """What it would cost to have everything graded by the truest grader."""
         price = next(one.price for one in self.graders if one.name == self.truest)
@@ -88,6 +93,7 @@ class Bill:
         """The bill as a plain JSON object."""
         return {
             "total": self.total,
+            "at_full_price": self.at_full_price,
             "currency": self.currency,
             "everything_cost": self.everything_cost,
             "answers": self.answers,

@@ -10,10 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit.core import arrays, new_state, observe
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, TableLaw
-from mfbandit.problem import Problem, RewardKind
+from mfbandit.problem import Bernoulli, Gaussian, RewardKind
 from mfbandit.tables import collect
 from mfbandit.validation import FloatArray, Names, Numbers, as_list, as_names, as_numbers, closest
 
@@ -48,6 +47,8 @@ class Pilot:
         Whether tasks are groups of arms rather than single arms.
     reward
         The kind of reward.
+    repeats
+        The rewards as an array (arms, fidelities, repeats), NaN where there are fewer, if they came as one.
     """
 
     fidelities: tuple[str, ...]
@@ -59,6 +60,7 @@ class Pilot:
     tasks: npt.NDArray[np.int64]
     past_tasks: bool
     reward: RewardKind
+    repeats: FloatArray | None = None
 
     @property
     def n_arms(self) -> int:
@@ -70,20 +72,57 @@ class Pilot:
         """Number of tasks."""
         return int(self.tasks.max()) + 1
 
-    def deviations(self) -> FloatArray | None:
-        """Squared distances of rewards from the mean forecast before each, summed per cell, in unit scale."""
-        if self.cells is None:
-            return None
+    @property
+    def cheap(self) -> list[int]:
+        """The columns of all fidelities but the truest."""
+        return [m for m in range(len(self.fidelities)) if m != self.truest]
+
+    @property
+    def binary(self) -> bool:
+        """Whether all rewards are 0 or 1 (the ends of their range), as far as can be seen."""
         kind = self.reward
-        seen = arrays(Problem.from_arrays([1.0] * len(self.fidelities), [0.0] * len(self.fidelities), arms=1))
-        result = np.empty(self.means.shape)
-        for k, row in enumerate(self.cells):
-            state = new_state(seen)
-            for m, cell in enumerate(row):
-                for reward in kind.to_unit(cell).tolist():
-                    observe(state, 0, m, reward)
-            result[k] = state.deviations[0]
-        return result
+        if isinstance(kind, Gaussian):
+            return False
+        if self.cells is not None:
+            seen = self._seen
+            return bool(((seen == kind.low) | (seen == kind.high)).all())
+        if self.spreads is None or self.counts is None:
+            return False
+        unit = np.asarray(kind.to_unit(self.means))
+        if isinstance(kind, Bernoulli):
+            return bool(np.allclose(unit * self.counts, np.rint(unit * self.counts), rtol=0.0, atol=1e-3))
+        if (self.counts < 2).any():
+            return False
+        # No rewards in a range vary more about their mean than those at its ends.
+        most = unit * (1.0 - unit) * self.counts / (self.counts - 1)
+        return bool(np.isclose((self.spreads / kind.span) ** 2, most, rtol=1e-6, atol=1e-12).all())
+
+    def check_range(self) -> None:
+        """Refuse means or rewards outside of the range of rewards."""
+        kind = self.reward
+        if kind.low is None or kind.high is None:
+            raise InvalidInput(f"noise in a range needs rewards with a range, got {kind}")
+        beyond = self._seen[(self._seen < kind.low) | (self._seen > kind.high)]
+        if beyond.size:
+            raise InvalidInput(f"the pilot holds {beyond[0]:g}, outside [{kind.low:g}, {kind.high:g}]")
+
+    @property
+    def _seen(self) -> FloatArray:
+        """All rewards, or the means where they are not known."""
+        return self.means.ravel() if self.cells is None else np.concatenate([c for row in self.cells for c in row])
+
+    def differences(self, m: int) -> tuple[FloatArray, ...]:
+        """For each arm, its rewards at fidelity m less those at the truest, on the items that both saw."""
+        if self.repeats is None:
+            raise InvalidInput("pairs are read from repeats: an array (arms, fidelities, items), NaN where one lacks")
+        found = []
+        for k, both in enumerate(self.repeats[:, [m, self.truest]]):
+            apart = both[0] - both[1]
+            found.append(apart[~np.isnan(apart)])
+            if len(found[-1]) < 2:
+                names = f"{self.fidelities[m]!r} and {self.fidelities[self.truest]!r}"
+                raise InvalidInput(f"arm {k} has {len(found[-1])} items that both {names} saw; pairs need two or more")
+        return tuple(found)
 
 
 def read_pilot(
@@ -103,6 +142,7 @@ def read_pilot(
             if value is not None:
                 raise InvalidInput(f"{word} are known from the instances; leave {word} out")
         return _from_instances(instances)
+    repeats: FloatArray | None = None
     if _is_table(data):
         if sds is not None or counts is not None:
             raise InvalidInput("sds and counts are computed from the rows; leave them out")
@@ -110,7 +150,9 @@ def read_pilot(
         measured: _Measured
         names, measured = table.fidelities, (*_summarised(table.rewards), table.rewards)
     else:
-        measured = _from_arrays(data, sds, counts)
+        numbers = as_numbers(data, "the pilot", InvalidInput)
+        repeats = numbers if numbers.ndim == 3 else None
+        measured = _from_arrays(numbers, sds, counts, reward)
         names = _fidelity_names(fidelities, measured[0].shape[1])
     means, spreads, sizes, cells = measured
     return Pilot(
@@ -123,6 +165,7 @@ def read_pilot(
         tasks=_task_numbers(tasks, len(means)),
         past_tasks=tasks is not None,
         reward=reward,
+        repeats=repeats,
     )
 
 
@@ -193,8 +236,7 @@ def _summarised(
     return means, spreads, np.array([[len(cell) for cell in row] for row in cells], dtype=np.int64)
 
 
-def _from_arrays(data: Any, sds: Numbers | None, counts: Numbers | None) -> _Measured:
-    table = as_numbers(data, "the pilot", InvalidInput)
+def _from_arrays(table: FloatArray, sds: Numbers | None, counts: Numbers | None, reward: RewardKind) -> _Measured:
     if table.ndim == 3 and table.size:
         if sds is not None or counts is not None:
             raise InvalidInput("sds and counts are computed from the repeats; leave them out")
@@ -211,16 +253,18 @@ def _from_arrays(data: Any, sds: Numbers | None, counts: Numbers | None) -> _Mea
             "fidelities, repeats), rows of (arm, fidelity, reward), or instances with tables"
         )
     _check_finite(table, "the pilot")
-    if (sds is None) != (counts is None):
+    binary = isinstance(reward, Bernoulli)
+    if (sds is None) != (counts is None) and not (binary and sds is None):
         raise InvalidInput("sds and counts belong together: give both or neither")
-    if sds is None or counts is None:
+    if counts is None:
         return table, None, None, None
-    spreads = _like(sds, "sds", table)
     sizes = _like(counts, "counts", table)
-    if (spreads < 0.0).any():
-        raise InvalidInput(f"sds must be at least 0, got {spreads.min():g}")
     if (sizes < 1.0).any() or (sizes != np.floor(sizes)).any():
         raise InvalidInput("counts must be whole numbers of at least 1")
+    # The mean of zeros and ones says how they vary.
+    spreads = np.sqrt(np.maximum(table * (1.0 - table), 0.0)) if sds is None else _like(sds, "sds", table)
+    if (spreads < 0.0).any():
+        raise InvalidInput(f"sds must be at least 0, got {spreads.min():g}")
     return table, spreads, sizes.astype(np.int64), None
 
 

@@ -31,8 +31,8 @@ __all__ = ["Bernoulli", "Bounded", "Fidelity", "Gaussian", "Problem", "RewardKin
 class Problem:
     """Arms, the fidelities to measure them with, and the kind of reward.
 
-    Two problems are equal when their names, costs, biases and reward kind are; equal problems have
-    equal hashes.
+    Two problems are equal when their names, costs, biases, reward kind and truth are; equal problems
+    have equal hashes.
 
     Parameters
     ----------
@@ -43,6 +43,9 @@ class Problem:
         one must have bias 0 for every arm: the truth. Their order is free.
     reward
         ``"bernoulli"``, ``"bounded"`` (values in [0, 1]), :class:`Bounded` or :class:`Gaussian`.
+    truth
+        What the true mean of an arm is, in words, where that could be misread; part of what a certificate
+        claims.
 
     Examples
     --------
@@ -62,17 +65,21 @@ class Problem:
     arms: tuple[str, ...]
     fidelities: tuple[Fidelity, ...]
     reward: RewardKind
+    truth: str | None
 
     def __init__(
         self,
         arms: int | Names,
         fidelities: Iterable[Fidelity | Sequence[Any] | Mapping[str, Any]],
         reward: str | RewardKind | Mapping[str, Any] = "bounded",
+        *,
+        truth: str | None = None,
     ) -> None:
         names = _arm_names(arms)
         object.__setattr__(self, "arms", names)
         object.__setattr__(self, "fidelities", as_fidelities(fidelities, names))
         object.__setattr__(self, "reward", as_reward_kind(reward))
+        object.__setattr__(self, "truth", _in_words(truth))
         self._check_truth()
 
     @classmethod
@@ -124,22 +131,23 @@ class Problem:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Problem:
         """Read back what :meth:`to_json` wrote."""
-        keys = check_keys(data, ("arms", "fidelities", "reward"), (), "a problem", ProblemError)
+        keys = check_keys(data, ("arms", "fidelities", "reward"), ("truth",), "a problem", ProblemError)
         # A number of arms would be made into as many names, however large it is.
         as_list(keys["arms"], "the arms of a problem must be a list of names", ProblemError)
-        return cls(keys["arms"], keys["fidelities"], keys["reward"])
+        return cls(keys["arms"], keys["fidelities"], keys["reward"], truth=keys.get("truth"))
 
     def to_json(self) -> dict[str, Any]:
         """Return the problem as plain lists, numbers and strings."""
-        return {
+        plain = {
             "arms": list(self.arms),
             "fidelities": [fidelity.to_json() for fidelity in self.fidelities],
             "reward": self.reward.to_json(),
         }
+        return plain if self.truth is None else {**plain, "truth": self.truth}
 
     def with_reward(self, reward: RewardKind) -> Problem:
         """Return the problem with another kind of reward."""
-        return self if reward is self.reward else Problem(self.arms, self.fidelities, reward)
+        return self if reward is self.reward else Problem(self.arms, self.fidelities, reward, truth=self.truth)
 
     @property
     def n_arms(self) -> int:
@@ -200,7 +208,7 @@ class Problem:
             Fidelity(one.name, one.cost, _wider(one.bias, added[m] * span, most)) if m in added else one
             for m, one in enumerate(self.fidelities)
         ]
-        return Problem(self.arms, fidelities, self.reward)
+        return Problem(self.arms, fidelities, self.reward, truth=self.truth)
 
     @property
     def costs_per_arm(self) -> bool:
@@ -226,7 +234,7 @@ class Problem:
     @property
     def _content(self) -> tuple[object, ...]:
         names = tuple(fidelity.name for fidelity in self.fidelities)
-        return self.arms, names, self.costs.tobytes(), self.biases.tobytes(), self.reward
+        return self.arms, names, self.costs.tobytes(), self.biases.tobytes(), self.reward, self.truth
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""
@@ -250,7 +258,13 @@ class Problem:
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from."""
         # The cached arrays stay behind: a copy of an array would be writable again.
-        return {"arms": self.arms, "fidelities": self.fidelities, "reward": self.reward}
+        return {"arms": self.arms, "fidelities": self.fidelities, "reward": self.reward, "truth": self.truth}
+
+
+def _in_words(truth: object) -> str | None:
+    if truth is None or (isinstance(truth, str) and truth.strip() and truth.isprintable()):
+        return truth
+    raise ProblemError(f"truth must say in one line of text what the true mean of an arm is, got {truth!r}")
 
 
 def _wider(bias: PerArm, step: float, most: float) -> PerArm:

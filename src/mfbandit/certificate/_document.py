@@ -188,7 +188,9 @@ class Certificate:
         """What is claimed, and what it assumes, in words."""
         if self.answer is None:
             return "Nothing is claimed: there is no result yet."
-        said = f"{self._statement()}. {self._assumptions()}"
+        truth = self.problem.truth
+        meant = "" if truth is None else f" The true mean of an arm is {truth}."
+        said = f"{self._statement()}.{meant} {self._assumptions()}"
         if self.certified:
             return f"With probability at least {_complement(self.delta)}, {said}"
         return f"Not certified (confidence {self.confidence:.4f} of {_complement(self.delta)}): {said}"

@@ -32,10 +32,11 @@ class Pull:
     cost: float
     seed: int
     """A function of the study's seed, the arm, the fidelity and the index; below 2^31, so that every
-    library takes it."""
+    library takes it. Draw your test case from it: ``random.Random(pull.seed).choice(cases)``."""
     index: int
-    """How many pulls of this arm at this fidelity were asked for before: which of your test cases to
-    use, if you have a list of them."""
+    """How many pulls of this arm at this fidelity were asked for before. Never choose test cases by it, but
+    draw them from the seed: arms that share their cases share their luck, and certificates take rewards
+    of different arms for independent."""
     arm_index: int
     fidelity_index: int
     study: str
