@@ -112,10 +112,10 @@ def test_a_claim_says_which_truth_is_meant(tmp_path):
         judging, _ = fickle(truth)
         result = judging.identify(delta=0.2, max_cost=100, progress=False)
         assert judging.problem.truth == words
-        assert f"The true mean of an arm is {words}." in result.certificate["claim"]
+        assert f"Its maker calls the true mean of an arm {words!r}." in result.certificate["claim"]
         assert result.certificate["problem"]["truth"] == words
         result.report(tmp_path / "report.html")
-        assert "The true mean of an arm is the mean over 3 items" in (tmp_path / "report.html").read_text()
+        assert "calls the true mean of an arm" in (tmp_path / "report.html").read_text()
 
 
 def test_a_study_of_one_truth_is_not_resumed_for_the_other(tmp_path):

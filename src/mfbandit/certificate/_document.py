@@ -189,7 +189,7 @@ class Certificate:
         if self.answer is None:
             return "Nothing is claimed: there is no result yet."
         truth = self.problem.truth
-        meant = "" if truth is None else f" The true mean of an arm is {truth}."
+        meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."
         said = f"{self._statement()}.{meant} {self._assumptions()}"
         if self.certified:
             return f"With probability at least {_complement(self.delta)}, {said}"
