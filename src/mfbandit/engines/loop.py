@@ -123,7 +123,7 @@ class _Run:
         return True
 
     def _hand_out(self) -> None:
-        pulls = self.study.ask(self.workers - len(self.running), lease_seconds=self.lease)
+        pulls = self.study.ask(self.workers - len(self.running), lease_seconds=self.lease, in_process=True)
         for place, pull in enumerate(pulls):
             try:
                 future = self.engine.submit(pull)

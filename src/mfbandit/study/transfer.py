@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import MfbanditError, StorageError, StudyError
 from mfbandit.storage import open_storage
+from mfbandit.storage.digest import record_line
 from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage
 from mfbandit.study.course import Course
 from mfbandit.study.open import check_name, open_study
@@ -34,7 +35,7 @@ def export_study(study: Study, path: str | os.PathLike[str]) -> None:
     with open(partial, "w", encoding="utf-8") as file:
         file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
         for record in _kept(study):
-            file.write(json.dumps(_to_line(record)) + "\n")
+            file.write(record_line(*record))
     os.replace(partial, target)
 
 
@@ -117,17 +118,6 @@ def _kept(study: Study) -> Iterator[Record]:
     for record in (*settled, *current):
         if record[0] != LEASE:
             yield Record(*record)
-
-
-def _to_line(record: Record) -> dict[str, Any]:
-    line: dict[str, Any] = {"kind": KINDS[record.kind], "pull": record.pull}
-    if record.kind == RESULT:
-        line["reward"] = record.value
-    elif record.kind == FAILURE:
-        line["reason"] = record.text
-    elif record.kind == ROUND:
-        line.update(json.loads(record.text or ""))
-    return line
 
 
 def _from_line(line: Any, number: int, path: Any) -> Record:
