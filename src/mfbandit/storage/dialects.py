@@ -312,8 +312,10 @@ class PostgreSQL:
         """Whether a new attempt may succeed."""
         state = getattr(error, "sqlstate", None)
         if state is None:
-            # The driver's own: the connection was lost, or could not be made.
-            return connected and type(error).__name__ == "OperationalError"
+            # The driver's own: the connection was lost, or could not be made. A server that never answered may
+            # not be there at all, which is said at once; one that is just starting says so.
+            lost = type(error).__name__ == "OperationalError"
+            return lost and (connected or "the database system is" in str(error))
         # Lost connections, servers that start or stop, deadlocks, too many clients for the moment.
         return state[:2] in ("08", "40") or state in ("57P01", "57P02", "57P03", "53300")
 

@@ -67,8 +67,9 @@ class Outage:
         return True
 
     def over(self) -> None:
-        """The step has succeeded."""
+        """There is a connection again."""
         if self._said:
+            self._said = False
             _logger.warning("%s answers again, after %.1f s", self._place, time.monotonic() - self._started)
 
     def waited(self) -> str:

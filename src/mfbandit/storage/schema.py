@@ -69,7 +69,7 @@ def schema_version(connection: sa.Connection, place: str) -> int:
             )
         return 0
     versions = list(connection.execute(sa.select(schema_table.c.version)).scalars())
-    if len(versions) != 1 or not 1 <= versions[0] <= SCHEMA:
+    if len(versions) != 1 or versions[0] not in range(1, SCHEMA + 1):
         found = versions[0] if len(versions) == 1 else versions
         raise StorageError(
             f"{place} has tables of version {found}, and this mfbandit knows version {SCHEMA}: "

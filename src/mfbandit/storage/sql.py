@@ -80,6 +80,8 @@ class SQLStorage:
         columns = studies_table.c
         query = sa.select(columns.name, columns.header).order_by(columns.id)
         rows = self.step(lambda connection: connection.execute(query).all())
+        if not all(isinstance(part, str) for row in rows for part in row):
+            raise StorageError(f"{self.dialect.place} is damaged: the header of a study was overwritten")
         return {row.name: row.header for row in rows}
 
     def log(self, name: str) -> SQLLog:
@@ -108,9 +110,9 @@ class SQLStorage:
             outage = Outage(self.dialect.place, self.patience)
             while True:
                 try:
-                    done = work(self._connected())
+                    connection = self._connected()
                     outage.over()
-                    return done
+                    return work(connection)
                 except (sa.exc.DBAPIError, self.dialect.errors) as error:
                     self.abandon()
                     cause = cause_of(error)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SQLLog"]
 
+#: Rows that are written by one statement, which is one message to a server.
+_AT_ONCE = 100
 #: A row of the log: position, kind, pull, value, text, seal.
 Row = Sequence[Any]
 
@@ -44,10 +46,8 @@ class SQLLog:
         self._select_seal = (
             f"SELECT position, seal {table} seal IS NOT NULL AND position < {mark} ORDER BY position DESC LIMIT 1"
         )
-        self._insert = (
-            "INSERT INTO mfbandit_log (study, position, kind, pull, value, text, seal) "
-            f"VALUES ({int(number)}, {', '.join([mark] * 6)})"
-        )
+        self._insert = "INSERT INTO mfbandit_log (study, position, kind, pull, value, text, seal) VALUES "
+        self._values = f"({int(number)}, {', '.join([mark] * 6)})"
 
     def read(self, after: int) -> Sequence[Record]:
         """The records from position `after` on."""
@@ -115,6 +115,8 @@ class SQLLog:
         """What was written since this object last looked; raises LogChanged if that is no longer there."""
         known = self._known
         rows = self._rows(driver, known - 1 if known else 0)
+        if not all(map(_is_record, rows)):
+            raise self._damaged()
         if known:
             if not rows or tuple(rows[0]) != tuple(self._last or ()):
                 raise self._changed("the last record that was read is not there any more")
@@ -146,8 +148,11 @@ class SQLLog:
         # What follows the last round may grow in the meantime; what comes before it cannot.
         rows = self._rows(driver, start)
         settled = driver.execute(self._select_kept, (start,)).fetchall()
-        self._check_settled(driver, start, settled, any(row[5] is not None for row in rows))
-        if not self._agrees(rows):
+        try:
+            self._check_settled(driver, start, settled, any(row[5] is not None for row in rows))
+        except (TypeError, ValueError) as error:  # a text where there should be a number
+            raise self._damaged() from error
+        if not all(map(_is_record, rows)) or not self._agrees(rows):
             raise self._damaged()
         # Logs that older versions wrote may have holes, which do no harm.
         self._known = int(rows[-1][0]) + 1 if rows else 0
@@ -171,15 +176,15 @@ class SQLLog:
         """Learn what the first `after` records are."""
         rows = [row for row in self._rows(driver, 0) if row[0] < after]
         self._digest = LogDigest()
-        if not self._agrees(rows):
+        if not all(map(_is_record, rows)) or not self._agrees(rows):
             raise self._damaged()
         self._known, self._last = after, rows[-1] if rows else None
 
     def _append(self, driver: Any, rows: Sequence[Row]) -> None:
-        if len(rows) == 1:
-            driver.execute(self._insert, rows[0])
-        elif rows:
-            driver.cursor().executemany(self._insert, rows)
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE]
+            values = [value for row in some for value in row]
+            driver.execute(self._insert + ", ".join([self._values] * len(some)), values)
 
     def _changed(self, why: str) -> StorageError:
         dialect = self._storage.dialect
@@ -195,6 +200,19 @@ class SQLLog:
             f"{self._storage.dialect.place} is damaged: the records of study {self._name!r} do not agree with "
             "their checksums, so some were changed, swapped or lost; restore the study from a copy or an export"
         )
+
+
+def _is_record(row: Row) -> bool:
+    """Whether a row holds what it should; pages that were written over may hold anything."""
+    position, kind, pull, value, text, seal = row
+    return (
+        isinstance(position, int)
+        and isinstance(kind, int)
+        and isinstance(pull, int)
+        and isinstance(value, float)
+        and (text is None or isinstance(text, str))
+        and (seal is None or isinstance(seal, int))
+    )
 
 
 def _sealed(length: int, records: Sequence[Record], digest: LogDigest) -> list[Row]:

@@ -259,11 +259,20 @@ class Desk(Replica):
         place = number - playing.first
         if place < 0 or (place < playing.size and playing.told(place)):
             return _LATE
-        if place < playing.fresh:
-            return _AWAITED
+        if not isinstance(pull, Pull):
+            return _AWAITED if place < playing.fresh else _UNKNOWN
         # Whoever has the very pull was given it, even if the note of that was lost with the power.
-        matches = isinstance(pull, Pull) and place < playing.size and pull == self._pull(place)
-        return _AWAITED if matches else _UNKNOWN
+        if place < playing.size and self._is_at(pull, place):
+            return _AWAITED
+        # If results before it were lost with a server, what is asked for instead may be another pull.
+        return _LATE if self.was_read_again else _UNKNOWN
+
+    def _is_at(self, pull: Pull, place: int) -> bool:
+        """Whether a pull is the one at a place of the round being played."""
+        playing = self._course.round
+        row = playing.row_of(place)
+        here = row.arm, row.fidelity, playing.index_of(place)
+        return (pull.arm_index, pull.fidelity_index, pull.index) == here
 
     def _number(self, pull: Pull | int) -> int:
         if isinstance(pull, Pull):

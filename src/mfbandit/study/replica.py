@@ -36,11 +36,14 @@ class Replica:
         #: Whether the storage was opened for this study, and is closed with it.
         self.closes_storage = False
         self._closed = False
+        #: Whether the log was read again: it may have lost what this process knew before.
+        self.was_read_again = False
         self._log: Log = storage.log(name)
         self._lock = threading.RLock()
         #: Whether the course may not be what the log amounts to.
-        self._stale = False
+        self._stale = True
         self._load()
+        self.was_read_again = False
 
     def current(self) -> Course:
         """The course with all that others have written."""
@@ -102,6 +105,7 @@ class Replica:
     def _load(self) -> None:
         self._seen, self._course = resume(self.settings, self._log)
         self._stale = False
+        self.was_read_again = True
 
     def _follow(self, news: Sequence[Record]) -> Course:
         if news:

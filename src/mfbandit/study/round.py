@@ -135,7 +135,7 @@ class Round:
 
     def lease(self, place: int, until: float, note: str | None = None) -> None:
         """Note that a place is handed out, or still worked on, until a time; 0 takes it back."""
-        if place < self.folded or place in self.waiting:
+        if place < self.folded or place in self.waiting or place >= self.size:
             return
         if place >= self.fresh:
             for skipped in range(self.fresh, place):
