@@ -79,7 +79,7 @@ class _Run:
         self.display, self.callback = display, callback
         self.running: dict[int, tuple[Pull, Future[Any]]] = {}
         self.reports: SimpleQueue[int | None] = SimpleQueue()
-        self.interrupts = Interrupts(lambda: self.reports.put(None))
+        self.interrupts = Interrupts(self._wake)
         self.lease = min(_LEASE_SECONDS, study.settings.lease_seconds)
         self.next_beat = time.monotonic() + self.lease / _BEATS
         self.pause = _SHORT_PAUSE
@@ -96,6 +96,7 @@ class _Run:
             cancelled = True
         finally:
             self._leave()
+            self.study.hurry(False)
         ended = self.study.status != "running"
         return self.study.result("cancelled" if cancelled and not ended else None)
 
@@ -111,6 +112,11 @@ class _Run:
                 return False
             self._look_after()
             self._take_in()
+
+    def _wake(self) -> None:
+        """Somebody wants to end: wait neither for reports nor for a storage that does not answer."""
+        self.reports.put(None)
+        self.study.hurry(True)
 
     def _stopping(self) -> bool:
         """Whether somebody wants to end; evaluations that run get a moment to finish."""

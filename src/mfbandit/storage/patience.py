@@ -22,6 +22,8 @@ PATIENCE_SECONDS = 60.0
 _SHORT_PAUSE, _LONG_PAUSE = 0.01, 1.0
 #: Outages that are over sooner are nothing that anybody need know.
 _SILENT_SECONDS = 0.5
+#: What is left of patience when somebody wants to end.
+_HURRY_SECONDS = 2.0
 #: Its own, since the numbers of the user's program must not depend on it.
 _chance = random.Random()
 
@@ -52,10 +54,10 @@ class Outage:
         self._pause = _SHORT_PAUSE
         self._said = False
 
-    def wait(self, reason: str) -> bool:
+    def wait(self, reason: str, hurry: bool) -> bool:
         """Wait a little before the next attempt; False if there is no time left for one."""
         gone = time.monotonic() - self._started
-        if gone >= self._patience:
+        if gone >= (min(self._patience, _HURRY_SECONDS) if hurry else self._patience):
             return False
         if gone >= _SILENT_SECONDS and not self._said:
             self._said = True
@@ -75,4 +77,4 @@ class Outage:
     def waited(self) -> str:
         """What to add to an error, if there was any waiting."""
         gone = time.monotonic() - self._started
-        return f" (for {gone:.0f} s, after which patience={self._patience:g} was at its end)" if gone >= 1.0 else ""
+        return f" (tried for {gone:.0f} s; patience={self._patience:g})" if gone >= 1.0 else ""

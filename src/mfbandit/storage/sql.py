@@ -54,6 +54,8 @@ class SQLStorage:
         self.patience = check_patience(patience)
         self.dialect: Dialect = dialect_of(where, existing, self.patience)
         self.url = self.dialect.url
+        #: Whether somebody wants to end, and is not to be kept waiting for a storage that does not answer.
+        self.hurry = False
         self._lock = threading.RLock()
         self._connection: sa.Connection | None = None
         #: The driver's own connection: the few statements of every step go to it directly, which is faster.
@@ -117,7 +119,7 @@ class SQLStorage:
                     self.abandon()
                     cause = cause_of(error)
                     passing = self.dialect.passing(cause, self._was_connected)
-                    if not passing or not outage.wait(self.dialect.reason(cause)):
+                    if not passing or not outage.wait(self.dialect.reason(cause), self.hurry):
                         raise StorageError(self.dialect.sentence(cause) + outage.waited()) from error
                 except BaseException:
                     self._roll_back()

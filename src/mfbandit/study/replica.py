@@ -83,6 +83,11 @@ class Replica:
         """The same of what this process has read so far, without a look at what others wrote since."""
         return digest_of(self._log, self._seen)
 
+    def hurry(self, wanted: bool) -> None:
+        """Wait no longer for a storage that does not answer, since somebody wants to end; or be patient again."""
+        if hasattr(self.storage, "hurry"):
+            self.storage.hurry = wanted
+
     def close(self) -> None:
         """Let go of files and connections; the study itself stays where it is stored.
 

@@ -82,7 +82,9 @@ def import_study(path: str | os.PathLike[str], storage: str | Storage | None = N
     if not place.create(chosen, write_header(settings, identity)):
         raise StudyError(f"a study named {chosen!r} exists already: import it under another name")
     place.log(chosen).exchange(0, lambda news, clock: records, safe=True)
-    return open_study(place, chosen, True)
+    study = open_study(place, chosen, True)
+    study.closes_storage = place is not storage
+    return study
 
 
 def study_frame(study: Study) -> Any:
