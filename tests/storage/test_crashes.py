@@ -81,10 +81,13 @@ def test_crashes_change_nothing(which: str, durable: bool, tmp_path: Path, reque
     command = [sys.executable, CREW, server.url, name, 4, 0, 1, confirmed, int(durable)]
     crew = subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, text=True)
     restarts = 0
-    while not confirmed.exists() and crew.poll() is None:
-        time.sleep(0.01)
+    size = 0
     while restarts < RESTARTS and crew.poll() is None:
-        time.sleep(chance.uniform(0.05, 0.2))
+        # All are at work again.
+        while crew.poll() is None and (not confirmed.exists() or confirmed.stat().st_size == size):
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0.0, 0.2))
+        size = confirmed.stat().st_size
         server.crash()
         server.start()
         restarts += 1

@@ -1,5 +1,6 @@
 """Studies that are closed, and results that are kept."""
 
+import contextlib
 import gc
 import os
 from pathlib import Path
@@ -23,10 +24,8 @@ def opened(folder: Path) -> int:
     """How many files of a folder this process has open."""
     links = []
     for number in os.listdir("/proc/self/fd"):
-        try:
+        with contextlib.suppress(OSError):
             links.append(os.readlink(f"/proc/self/fd/{number}"))
-        except OSError:
-            pass
     return sum(link.startswith(str(folder)) for link in links)
 
 

@@ -38,7 +38,9 @@ Patience: TypeAlias = Annotated[
 PullId: TypeAlias = Annotated[int, typer.Argument(metavar="PULL", help="Its id.", show_default=False)]
 
 
-def status(storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS) -> None:
+def status(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
     """Show how far a study is, or which studies a storage holds.
 
     Example: [bold]mfbandit status judges.db[/bold]
@@ -141,7 +143,9 @@ def fail(
     _confirm(opened, pull, opened.fail(pull, reason), json)
 
 
-def retry(storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS) -> None:
+def retry(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
     """Go on with a study that stopped because an evaluation failed too often.
 
     Example: [bold]mfbandit retry judges.db[/bold]
@@ -154,7 +158,9 @@ def retry(storage: StorageUrl, study: StudyName = None, json: Json = False, pati
         complain(f"there is nothing to try again: the study is {opened.status}")
 
 
-def best(storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS) -> None:
+def best(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
     """Print the best arm so far and how sure it is; exit code 1 if there is none yet.
 
     Example: [bold]mfbandit best judges.db[/bold]

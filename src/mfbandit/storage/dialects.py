@@ -210,10 +210,10 @@ class SQLite:
 
     def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
-        text = str(error)
+        text = " ".join(str(error).split())
         if "not a database" in text:
             return f"{self.place} is not a SQLite file"
-        if "malformed" in text:
+        if "malformed" in text or "decode" in text:
             return f"{self.place} is damaged: part of the SQLite file is missing or was overwritten"
         if "locked" in text or "busy" in text:
             return f"{self.place} has been locked by another program for {self._patience:g} s"

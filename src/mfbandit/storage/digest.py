@@ -20,7 +20,7 @@ from typing import Any
 
 from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Log
 
-__all__ = ["LogDigest", "digest_of", "record_line"]
+__all__ = ["LogDigest", "digest_of", "record_line", "text_seal"]
 
 
 def record_line(kind: int, pull: int, value: float, text: str | None) -> str:
@@ -77,6 +77,11 @@ class LogDigest:
     def seal(self) -> int:
         """Its first eight bytes, as a whole number that every database holds."""
         return int.from_bytes(self._hash.digest()[:8], "big", signed=True)
+
+
+def text_seal(text: str) -> int:
+    """The seal of a text, such as the header of a study."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big", signed=True)
 
 
 def digest_of(log: Log, length: int) -> str:

@@ -20,6 +20,7 @@ studies_table = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("header", sa.Text, nullable=False),
+    sa.Column("seal", sa.BigInteger),
 )
 log_table = sa.Table(
     "mfbandit_log",
@@ -54,7 +55,8 @@ def make_tables(connection: sa.Connection, version: int) -> None:
         connection.execute(sa.insert(schema_table).values(version=SCHEMA))
     elif version == 1:
         # Records that are there have no seal: the next one that is written covers them too.
-        connection.execute(sa.text("ALTER TABLE mfbandit_log ADD COLUMN seal BIGINT"))
+        for table in (studies_table, log_table):
+            connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN seal BIGINT"))
         connection.execute(sa.update(schema_table).values(version=SCHEMA))
 
 

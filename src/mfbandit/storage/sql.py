@@ -20,6 +20,7 @@ import sqlalchemy as sa
 
 from mfbandit.errors import MissingExtra, StorageError
 from mfbandit.storage.dialects import Dialect, dialect_of
+from mfbandit.storage.digest import text_seal
 from mfbandit.storage.patience import PATIENCE_SECONDS, Outage, check_patience
 from mfbandit.storage.schema import SCHEMA, make_tables, schema_version, studies_table
 from mfbandit.storage.sql_log import SQLLog
@@ -72,7 +73,8 @@ class SQLStorage:
         def add(connection: sa.Connection) -> bool:
             if connection.execute(known).first() is not None:
                 return False
-            connection.execute(sa.insert(studies_table).values(name=name, header=header))
+            values = {"name": name, "header": header, "seal": text_seal(name + header)}
+            connection.execute(sa.insert(studies_table).values(values))
             return True
 
         return self.step(lambda connection: self._alone(connection, add))
@@ -80,11 +82,13 @@ class SQLStorage:
     def headers(self) -> dict[str, str]:
         """The header of every study, by name, oldest first."""
         columns = studies_table.c
-        query = sa.select(columns.name, columns.header).order_by(columns.id)
+        query = sa.select(columns.name, columns.header, columns.seal).order_by(columns.id)
         rows = self.step(lambda connection: connection.execute(query).all())
-        if not all(isinstance(part, str) for row in rows for part in row):
+        if not all(isinstance(row.name, str) and isinstance(row.header, str) for row in rows):
             raise StorageError(f"{self.dialect.place} is damaged: the header of a study was overwritten")
-        return {row.name: row.header for row in rows}
+        # A header that was changed is none, which whoever reads it finds out; the other studies are none the worse.
+        whole = [row.seal is None or row.seal == text_seal(row.name + row.header) for row in rows]
+        return {row.name: row.header if right else "" for row, right in zip(rows, whole, strict=True)}
 
     def log(self, name: str) -> SQLLog:
         """The log of a study."""
@@ -121,6 +125,9 @@ class SQLStorage:
                     passing = self.dialect.passing(cause, self._was_connected)
                     if not passing or not outage.wait(self.dialect.reason(cause), self.hurry):
                         raise StorageError(self.dialect.sentence(cause) + outage.waited()) from error
+                except UnicodeDecodeError as error:  # what is no text stands where a text should
+                    self.abandon()
+                    raise StorageError(self.dialect.sentence(error)) from error
                 except BaseException:
                     self._roll_back()
                     raise

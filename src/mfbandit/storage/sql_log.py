@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import StorageError
 from mfbandit.storage.digest import LogDigest
-from mfbandit.storage.records import LEASE, ROUND, Decide, Interrupted, LogChanged, Record
+from mfbandit.storage.records import LEASE, RESULT, ROUND, Decide, Interrupted, LogChanged, Record
 
 if TYPE_CHECKING:
     from mfbandit.storage.sql import SQLStorage
@@ -45,6 +45,11 @@ class SQLLog:
         self._select_last = f"SELECT position {table} kind = {ROUND} ORDER BY position DESC LIMIT 1"
         self._select_seal = (
             f"SELECT position, seal {table} seal IS NOT NULL AND position < {mark} ORDER BY position DESC LIMIT 1"
+        )
+        # The index has its own copy of where rounds and results are.
+        self._count_indexed = (
+            f"SELECT count(*) FROM mfbandit_log INDEXED BY mfbandit_once WHERE study = {int(number)} "
+            f"AND kind IN ({ROUND}, {RESULT}) AND position >= {mark}"
         )
         self._insert = "INSERT INTO mfbandit_log (study, position, kind, pull, value, text, seal) VALUES "
         self._values = f"({int(number)}, {', '.join([mark] * 6)})"
@@ -157,7 +162,17 @@ class SQLLog:
         # Logs that older versions wrote may have holes, which do no harm.
         self._known = int(rows[-1][0]) + 1 if rows else 0
         self._last = rows[-1] if rows else None
+        self._check_end(driver)
         return self._known, settled, [Record(*row[1:5]) for row in rows]
+
+    def _check_end(self, driver: Any) -> None:
+        """Notice that a page of a file has lost the last records, which no seal after them can tell."""
+        if self._storage.dialect.may_lose_its_end:
+            return
+        (missing,) = driver.execute(self._count_indexed, (self._known,)).fetchone()
+        # Others may have gone on meanwhile.
+        if missing and not self._rows(driver, self._known):
+            raise self._damaged()
 
     def _check_settled(self, driver: Any, start: int, settled: Sequence[Row], sealed_later: bool) -> None:
         """Begin the digest anew with all that comes before the last round."""
