@@ -74,7 +74,7 @@ def results(study: Study) -> dict[int, float]:
 @pytest.mark.parametrize(("which", "durable"), CASES)
 def test_crashes_change_nothing(which: str, durable: bool, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     server = request.getfixturevalue(which)
-    settings = {"policy": "lucb-c:batch=3", "max_cost": 300.0 * RESTARTS, "on_failure": "retire", "retries": 5}
+    settings = {"policy": "lucb-c:batch=3", "max_cost": 200.0 * RESTARTS, "on_failure": "retire", "retries": 5}
     name = f"{durable}"
     study = create_study(PROBLEM, storage=server.url, name=name, lease_seconds=0.3, **settings)  # type: ignore[arg-type]
     confirmed, chance = tmp_path / "confirmed", random.Random(3)

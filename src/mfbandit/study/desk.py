@@ -325,9 +325,10 @@ class Desk(Replica):
             return records
 
         with self._lock:
-            self._exchange(decide, False)
             if term == 0.0:
+                # Whether or not the log learns of it, this process does not work on them any more.
                 self._held.difference_update(number for _, number in given)
+            self._exchange(decide, False)
         return wanted
 
     def _maybe_compile(self) -> None:
