@@ -53,7 +53,7 @@ class LogDigest:
     >>> digest = LogDigest()
     >>> digest.add([Record(RESULT, 0, 0.5), Record(LEASE, 1, 9.0)])
     >>> digest.hex()[:16], digest.seal()
-    ('11c9cd7f7d52fd11', 1281754254372404497)
+    ('fd7a0bb3bd93e522', -181819968347445982)
     """
 
     def __init__(self) -> None:
