@@ -16,7 +16,7 @@ import numpy as np
 
 from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, Record, Storage
-from mfbandit.study.checks import RewardCheck, plain_text
+from mfbandit.study.checks import RewardCheck, check_lease, plain_text
 from mfbandit.study.lineup import copy_state
 from mfbandit.study.owner import Owners, this_process
 from mfbandit.study.pull import Pull, Seeds, make_pull
@@ -92,10 +92,10 @@ class Desk(Replica):
             playing.expire(now)
             while len(pulls) < n:
                 place = playing.next_place()
-                if place < 0 and not self._take_back_abandoned():
-                    break
                 if place < 0:
-                    continue
+                    if self._take_back_abandoned():
+                        continue
+                    break
                 playing.lease(place, now + term, note)
                 records.append(Record(LEASE, playing.first + place, now + term, note))
                 pulls.append(self._pull(place))
@@ -190,12 +190,7 @@ class Desk(Replica):
 
     def _term(self, lease_seconds: float | None) -> float:
         """For how long a pull is handed out."""
-        if lease_seconds is None:
-            return self.settings.lease_seconds
-        number = isinstance(lease_seconds, (int, float, np.number)) and not isinstance(lease_seconds, bool)
-        if not number or not 0.0 < lease_seconds < math.inf:
-            raise InvalidInput(f"lease_seconds must be a finite number > 0, got {lease_seconds!r}; a day is 86400")
-        return float(lease_seconds)
+        return self.settings.lease_seconds if lease_seconds is None else check_lease(lease_seconds)
 
     def _my_name(self) -> str:
         """How leases call this study in this process; another after a fork."""
@@ -262,17 +257,11 @@ class Desk(Replica):
         if not isinstance(pull, Pull):
             return _AWAITED if place < playing.fresh else _UNKNOWN
         # Whoever has the very pull was given it, even if the note of that was lost with the power.
-        if place < playing.size and self._is_at(pull, place):
+        given = pull.arm_index, pull.fidelity_index, pull.index
+        if place < playing.size and given == playing.pull_at(place):
             return _AWAITED
         # If results before it were lost with a server, what is asked for instead may be another pull.
         return _LATE if self.was_read_again else _UNKNOWN
-
-    def _is_at(self, pull: Pull, place: int) -> bool:
-        """Whether a pull is the one at a place of the round being played."""
-        playing = self._course.round
-        row = playing.row_of(place)
-        here = row.arm, row.fidelity, playing.index_of(place)
-        return (pull.arm_index, pull.fidelity_index, pull.index) == here
 
     def _number(self, pull: Pull | int) -> int:
         if isinstance(pull, Pull):

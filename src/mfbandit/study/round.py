@@ -121,6 +121,11 @@ class Round:
         row = self.rows[number]
         return row.start + place - self.ends[number] + row.size
 
+    def pull_at(self, place: int) -> tuple[int, int, int]:
+        """Which pull is at a place: its arm, its fidelity, and how many of these came before."""
+        row = self.row_of(place)
+        return row.arm, row.fidelity, self.index_of(place)
+
     def told(self, place: int) -> bool:
         """Whether a place has its result, or needs none any more."""
         return place < self.folded or place in self.waiting
