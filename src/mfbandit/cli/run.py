@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mfbandit.cli.options import Json
+from mfbandit.cli.options import AllowChangedPolicy, Json
 from mfbandit.cli.output import complain, print_json
 
 __all__ = ["run"]
@@ -18,6 +18,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option(help="Evaluations at once.", show_default="what the file says, or 1")
     ] = None,
+    allow_changed_policy: AllowChangedPolicy = False,
     json: Json = False,
 ) -> None:
     """Run a study: find the best arm by real evaluations, with a function or a command of yours.
@@ -34,7 +35,13 @@ def run(
     from mfbandit.study import create_study
 
     file = read_study_file(study)
-    opened = create_study(file.problem, storage=file.storage, load_if_exists=True, **file.settings)
+    opened = create_study(
+        file.problem,
+        storage=file.storage,
+        load_if_exists=True,
+        allow_changed_policy=allow_changed_policy,
+        **file.settings,
+    )
     if file.evaluate is None:
         # The URL of a server may hold a password.
         place = file.storage.removeprefix("sqlite:///") if file.storage.startswith("sqlite") else "STORAGE"

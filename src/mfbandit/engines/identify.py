@@ -41,6 +41,7 @@ def identify(
     on_failure: str = "stop",
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
+    allow_changed_policy: bool = False,
 ) -> Result:
     """Find the best arm by real evaluations.
 
@@ -70,7 +71,7 @@ def identify(
         Seeds of pulls are derived from it.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
-    retries, on_failure, on_violation, alarm_level
+    retries, on_failure, on_violation, alarm_level, allow_changed_policy
         As for `create_study`.
 
     Returns
@@ -103,6 +104,7 @@ def identify(
         on_failure=on_failure,
         on_violation=on_violation,
         alarm_level=alarm_level,
+        allow_changed_policy=allow_changed_policy,
     )
     return study.optimize(
         evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
@@ -127,6 +129,7 @@ def allocate(
     on_failure: str = "stop",
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
+    allow_changed_policy: bool = False,
 ) -> Result:
     """Spend a budget on evaluations of which the rewards themselves count: with the least regret.
 
@@ -140,7 +143,7 @@ def allocate(
         What to spend; never more.
     policy : Policy or str
         A policy for regret, as an object or as ``name:key=value,...``.
-    storage, name, seed, retries, on_failure, on_violation, alarm_level
+    storage, name, seed, retries, on_failure, on_violation, alarm_level, allow_changed_policy
         As for `create_study`.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
@@ -174,6 +177,7 @@ def allocate(
         on_failure=on_failure,
         on_violation=on_violation,
         alarm_level=alarm_level,
+        allow_changed_policy=allow_changed_policy,
     )
     return study.optimize(
         evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources

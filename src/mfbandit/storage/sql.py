@@ -56,14 +56,17 @@ class SQLStorage:
         self._engine = self._make_engine()
         self.step(self._prepare)
 
-    def create(self, name: str, header: str) -> bool:
-        """Add a study with an empty log; False if the name is taken."""
+    def create(self, name: str, header: str, records: Sequence[Record] = ()) -> bool:
+        """Add a study with these records, all of it or nothing; False if the name is taken."""
         known = sa.select(studies_table.c.id).where(studies_table.c.name == name)
 
         def add(connection: sa.Connection) -> bool:
             if connection.execute(known).first() is not None:
                 return False
             connection.execute(sa.insert(studies_table).values(name=name, header=header))
+            if records:
+                number = connection.execute(known).scalar_one()
+                SQLLog(self, number)._append(self.driver, 0, records)
             return True
 
         return self.step(lambda connection: self._alone(connection, add))

@@ -28,9 +28,10 @@ from mfbandit.storage.records import (
 from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
 from mfbandit.study.lineup import copy_state
+from mfbandit.study.policy_digest import PolicyCode
 from mfbandit.study.pull import Pull, Seeds, make_pull
 from mfbandit.study.resume import resume
-from mfbandit.study.settings import Settings
+from mfbandit.study.settings import Header
 
 __all__ = ["Desk"]
 
@@ -50,11 +51,15 @@ _AWAITED, _LATE, _UNKNOWN = 1, 0, -1
 class Desk:
     """Hands out the pulls of a study and takes in their results."""
 
-    def __init__(self, storage: Storage, name: str, settings: Settings, identity: str, durable: bool = True) -> None:
+    def __init__(
+        self, storage: Storage, name: str, header: Header, durable: bool = True, allow_changed_policy: bool = False
+    ) -> None:
+        settings = header.settings
         self.name = name
         self.storage = storage
         self.settings = settings
-        self.identity = identity
+        self.identity = header.identity
+        self.code = PolicyCode(name, header, allow_changed_policy)
         self._durable = durable
         self._log: Log = storage.log(name)
         self._lock = threading.RLock()
@@ -94,6 +99,8 @@ class Desk:
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             course = self._follow(news)
             pulls.clear()
+            if course.due:
+                self.code.check()
             records = [course.plan()] if course.due else []
             if course.ended or course.stuck:
                 return records
@@ -232,7 +239,7 @@ class Desk:
             nonlocal verdict
             course = self._follow(news)
             records: list[Record] = []
-            if number >= course.asked and course.due:
+            if number >= course.asked and course.due and self.code.may_decide:
                 records.append(course.plan())
             verdict = self._verdict(pull, number)
             if verdict == _AWAITED:
@@ -241,7 +248,8 @@ class Desk:
                 else:
                     course.failure(number, text or "")
                 records.append(Record(kind, number, value, text))
-                if course.due:
+                # A result counts whoever brings it; what to ask next is not for other code to say.
+                if course.due and self.code.may_decide:
                     records.append(course.plan())
             return records
 

@@ -6,13 +6,14 @@ import secrets
 from typing import Any
 
 from mfbandit.algorithms import Policy
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.problem import Problem
 from mfbandit.storage import open_storage
 from mfbandit.storage.records import Storage
 from mfbandit.study.checks import plain_text
 from mfbandit.study.course import Course
-from mfbandit.study.settings import Settings, read_header, write_header
+from mfbandit.study.policy_digest import PolicyCode, policy_digest
+from mfbandit.study.settings import Header, Settings, read_header, write_header
 from mfbandit.study.study import Study
 
 __all__ = ["DEFAULT_NAME", "DEFAULT_POLICY", "check_name", "create_study", "load_study", "open_study"]
@@ -39,6 +40,7 @@ def create_study(
     durable: bool = True,
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
+    allow_changed_policy: bool = False,
 ) -> Study:
     """Start a study.
 
@@ -81,6 +83,9 @@ def create_study(
         and a wrong bound then goes unnoticed.
     alarm_level : float
         The probability that the data of bounds that hold are ever taken to contradict them.
+    allow_changed_policy : bool
+        Go on with a study although the code of its policy has changed since the study was made, so that
+        decisions may differ from those it would have taken.
 
     Returns
     -------
@@ -110,19 +115,26 @@ def create_study(
     chosen = check_name(DEFAULT_NAME if name is None else name)
     Course(settings)  # a policy that does not suit the problem says so before anything is stored
     place = open_storage(storage)
-    if place.create(chosen, write_header(settings, secrets.token_hex(8))):
+    if place.create(chosen, write_header(Header(settings, secrets.token_hex(8), policy_digest(settings)))):
         return open_study(place, chosen, durable)
     if not load_if_exists:
         raise StudyError(
             f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
         )
-    study = open_study(place, chosen, durable)
+    study = open_study(place, chosen, durable, allow_changed_policy)
     study.settings.check_same(settings, chosen)
+    if not study.current().ended:
+        study.code.check()
     return study
 
 
-def load_study(storage: str | Storage, name: str | None = None, durable: bool = True) -> Study:
+def load_study(
+    storage: str | Storage, name: str | None = None, durable: bool = True, *, allow_changed_policy: bool = False
+) -> Study:
     """Open a study that exists.
+
+    It can always be read. If the code of its policy has changed since it was made, it takes results, but asks
+    for nothing new unless `allow_changed_policy` is given.
 
     Parameters
     ----------
@@ -132,6 +144,8 @@ def load_study(storage: str | Storage, name: str | None = None, durable: bool = 
         Its name; not needed if the storage holds one study only.
     durable : bool
         As for `create_study`.
+    allow_changed_policy : bool
+        As for `create_study`.
 
     Returns
     -------
@@ -139,22 +153,29 @@ def load_study(storage: str | Storage, name: str | None = None, durable: bool = 
     """
     place = open_storage(storage, existing=True)
     if name is not None:
-        return open_study(place, check_name(name), durable)
+        return open_study(place, check_name(name), durable, allow_changed_policy)
     names = list(place.headers())
     if len(names) != 1:
         held = "no study" if not names else f"{len(names)} studies: {', '.join(map(repr, names[:10]))}"
         raise StudyError(f"the storage holds {held}; a name is needed to tell which one to open")
-    return open_study(place, names[0], durable)
+    return open_study(place, names[0], durable, allow_changed_policy)
 
 
-def open_study(storage: Storage, name: str, durable: bool) -> Study:
+def open_study(storage: Storage, name: str, durable: bool, allow_changed_policy: bool = False) -> Study:
     """Open a study of a storage."""
-    header = storage.headers().get(name)
-    if header is None:
+    text = storage.headers().get(name)
+    if text is None:
         known = ", ".join(map(repr, list(storage.headers())[:10])) or "none"
         raise StudyError(f"the storage holds no study named {name!r}; it holds {known}")
-    settings, identity = read_header(header, name)
-    return Study(storage, name, settings, identity, durable)
+    header = read_header(text, name)
+    try:
+        return Study(storage, name, header, durable, allow_changed_policy)
+    except (LookupError, TypeError, ValueError) as error:
+        if isinstance(error, MfbanditError):
+            raise
+        changed = PolicyCode(name, header, False).changed
+        why = "the code of its policy has changed since it was made" if changed else "it is damaged"
+        raise StorageError(f"the log of study {name!r} cannot be read: {why} ({error})") from error
 
 
 def check_name(name: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import StudyError
@@ -142,6 +143,8 @@ class Study(Desk):
         """
         from mfbandit.engines import optimize
 
+        if not self.current().ended:
+            self.code.check()
         return optimize(
             self,
             evaluate,
@@ -177,4 +180,5 @@ class Study(Desk):
             )
         from mfbandit.study.open import load_study
 
-        return load_study, (self.storage.url, self.name, self._durable)
+        opening = partial(load_study, allow_changed_policy=self.code.allow_changed)
+        return opening, (self.storage.url, self.name, self._durable)
