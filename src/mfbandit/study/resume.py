@@ -91,15 +91,24 @@ def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: in
         raise StorageError("the log does not hold exactly one result for every pull before the last round")
     units = course.problem.reward.to_unit(rewards[order])
     streams = np.repeat(rows[:, 0] * course.settings.problem.n_fidelities + rows[:, 1], counts)
-    for (arm, fidelity), cell in course.lineup.cells.items():
-        mine = units[streams == arm * course.settings.problem.n_fidelities + fidelity]
-        if mine.size:
-            _observe_all(course, cell, mine)
+    for stream, mine in _by_stream(streams, units):
+        cell = course.lineup.cells[divmod(stream, course.settings.problem.n_fidelities)]
+        _observe_all(course, cell, mine)
     costs = course.settings.problem.costs[rows[:, 0], rows[:, 1]]
     state = course.state
     state.clock[PULLS] += asked - first
     state.clock[ROUNDS] += len(texts)
     state.spent[0] = _running(state.spent[0], counts * costs)[-1]
+
+
+def _by_stream(streams: Any, rewards: Any) -> Iterator[tuple[int, Any]]:
+    """The rewards of every stream that has some, in the order of asking."""
+    order = np.argsort(streams, kind="stable")
+    found, starts = np.unique(streams[order], return_index=True)
+    sorted_rewards = rewards[order]
+    ends = [*starts[1:].tolist(), len(sorted_rewards)]
+    for stream, start, end in zip(found.tolist(), starts.tolist(), ends, strict=True):
+        yield stream, sorted_rewards[start:end]
 
 
 def _observe_all(course: Course, cell: tuple[int, int], rewards: Any) -> None:
