@@ -45,7 +45,7 @@ def policy_digest(settings: Settings) -> str:
     --------
     >>> import mfbandit as mf
     >>> problem = mf.Problem(["a", "b"], [("exact", 1.0, 0.0)])
-    >>> first, second = (policy_digest(Settings(problem, mf.policy(name))) for name in ("lucb-c", "lucb-top"))
+    >>> first, second = (policy_digest(Settings(problem, mf.policy(name))) for name in ("lucb-c", "iise"))
     >>> len(first), first == second
     (16, False)
     """
