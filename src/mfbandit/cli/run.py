@@ -28,6 +28,9 @@ def run(
     by [bold]mfbandit ask[/bold]. Ctrl-C ends with the answer so far; run it again and it goes on. Exit
     code 1 if it ends without a certified answer.
 
+    A study file runs code with your rights: run only those that you trust. A command is started without a
+    shell. In a script of a shell use "$MFBANDIT_ARM", never {arm}: there, a name could run as code.
+
     Example: [bold]mfbandit run examples/command.toml --workers 4[/bold]
     """
     from mfbandit.cli.answer import end_code, print_result
