@@ -88,6 +88,14 @@ def test_every_policy_and_option_has_its_own(pair: mf.Problem) -> None:
     assert len(set(digests)) == len(digests)
 
 
+@pytest.mark.parametrize("policy", [entry.example for entry in REGISTRY.values()])
+@pytest.mark.parametrize("arms", [1, 2, 100])
+def test_any_number_of_arms_has_one(policy: str, arms: int) -> None:
+    problem = mf.Problem(arms, [("quick", 1.0, 0.1), ("exact", 4.0, 0.0)], reward="bernoulli")
+    limit = {"budget": 5000.0} if mf.policy(policy).objective == "regret" else {}
+    create_study(problem, policy=policy, **limit)
+
+
 def test_the_alarm_belongs_to_it_where_it_decides(pair: mf.Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     calm, wary = (Settings(pair, mf.policy("lucb-c"), on_violation=action) for action in ("ignore", "stop"))
     before = policy_digest(calm), policy_digest(wary)

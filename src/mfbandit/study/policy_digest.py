@@ -51,7 +51,8 @@ def policy_digest(settings: Settings) -> str:
     """
     full = arrays(settings.problem, settings.policy.columns(settings.problem))
     # Policies may have other kernels for few arms, and arms may be retired.
-    lineups = [line_up_rest(settings, full, list(range(count))) for count in sorted({2, settings.problem.n_arms})]
+    arms = settings.problem.n_arms
+    lineups = [line_up_rest(settings, full, list(range(count))) for count in sorted({min(2, arms), arms})]
     kernels: list[Callable[..., Any]] = [observe, afford]
     for lineup in lineups:
         kernels += [lineup.algorithm.plan, lineup.algorithm.recommend]
