@@ -64,7 +64,7 @@ def test_the_docs_warn_of_what_runs_code(capsys):
 
     studies = (DOCS / "studies.md").read_text()
     assert "**A study file runs code.**" in studies
-    assert 'sh -c \'judge "$MFBANDIT_ARM"\'' in studies
+    assert "sh -c 'judge \"$MFBANDIT_ARM\"'" in studies
     assert main(["run", "--help"]) == 0
     shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
     assert "A study file runs code with your rights" in shown

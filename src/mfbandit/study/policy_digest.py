@@ -52,10 +52,14 @@ def policy_digest(settings: Settings) -> str:
     full = arrays(settings.problem, settings.policy.columns(settings.problem))
     # Policies may have other kernels for few arms, and arms may be retired.
     arms = settings.problem.n_arms
-    lineups = [line_up_rest(settings, full, list(range(count))) for count in sorted({min(2, arms), arms})]
+    counts = sorted({min(2, arms), arms})
+    lineups = [line_up_rest(settings, full, list(range(count)), settings.problem) for count in counts]
     kernels: list[Callable[..., Any]] = [observe, afford]
     for lineup in lineups:
-        kernels += [lineup.algorithm.plan, lineup.algorithm.recommend]
+        algorithm = lineup.algorithm
+        kernels += [algorithm.plan, algorithm.recommend]
+        if algorithm.take_in is not None:
+            kernels.append(algorithm.take_in)
     if settings.on_violation != "ignore":
         kernels.append(alarm_kernel(full))
     return text_digest(kernels, [_numbers(full, lineup.algorithm) for lineup in lineups])
