@@ -56,7 +56,7 @@ def test_the_work_does_not_grow_with_arms_times_pulls(monkeypatch: pytest.Monkey
             return super().__eq__(other)
 
     # Which stream every pull is of is the one array that is as long as the log.
-    monkeypatch.setattr(np, "repeat", lambda *args: repeat(*args).view(Counted))
+    monkeypatch.setattr(np, "repeat", lambda *args, **options: repeat(*args, **options).view(Counted))
     study = made_up(ARMS, 40)
     assert looked <= study.current().asked, "no mask over all pulls per stream"
 
