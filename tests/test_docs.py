@@ -1,6 +1,7 @@
 """The code in the documentation runs."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 import mfbandit as mf
 from mfbandit import algorithms
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 
 
 def test_the_skeleton_of_a_new_algorithm_runs(monkeypatch):
@@ -33,3 +35,44 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         if "://" not in target:
             assert (DOCS / target).exists(), target
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_links_of_the_front_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
+        if "://" not in target:
+            assert (ROOT / target).exists(), target
+
+
+def test_the_citation_has_what_the_format_requires():
+    yaml = pytest.importorskip("yaml")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["type"] == "software"
+    assert cited["message"]
+    assert cited["title"]
+    assert cited["authors"] == [{"name": "The mfbandit developers"}]
+    assert cited["version"] == mf.__version__
+    [paper] = cited["references"]
+    assert {"type", "title", "authors"} <= set(paper)
+    assert isinstance(paper["year"], int)
+    assert all({"family-names", "given-names"} == set(author) for author in paper["authors"])
+
+
+def test_the_docs_warn_of_what_runs_code(capsys):
+    from mfbandit.cli import main
+
+    studies = (DOCS / "studies.md").read_text()
+    assert "**A study file runs code.**" in studies
+    assert "sh -c 'judge \"$MFBANDIT_ARM\"'" in studies
+    assert main(["run", "--help"]) == 0
+    shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    assert "A study file runs code with your rights" in shown
+    assert '"$MFBANDIT_ARM", never {arm}' in shown
+
+
+def test_lower_bounds_are_plain():
+    wanted = runpy.run_path(str(ROOT / ".ci" / "oldest"))
+    pins = [wanted["oldest"](line) for line in wanted["requirements"](["all", "test", "cuda"])]
+    assert "numpy==1.26" in pins
+    assert all(re.fullmatch(r"[a-z-]+(\[[a-z0-9]+\])?==[0-9.]+", pin) for pin in pins)

@@ -239,7 +239,7 @@ def nan_scorer(estimator, X, y):
 
 
 class Weighed(DecisionTreeClassifier):
-    def fit(self, X, y, sample_weight, note):
+    def fit(self, X, y, sample_weight, note, check_input=True):  # which scikit-learn 1.6 expects
         assert len(sample_weight) == len(y)
         assert ((sample_weight > 0.5) == (y == 2)).all()
         self.weight = sample_weight.sum()
@@ -247,7 +247,7 @@ class Weighed(DecisionTreeClassifier):
 
 
 class Broken(DecisionTreeClassifier):
-    def fit(self, X, y, **rest):
+    def fit(self, X, y, check_input=True, **rest):
         raise RuntimeError("no fit today")
 
 

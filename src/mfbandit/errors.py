@@ -9,6 +9,7 @@
     │   ├── PolicyError                an unknown policy or a wrong option of one
     │   └── RewardError                a reward that is NaN, infinite or out of its range
     ├── MissingExtra (ImportError)     an optional part is not installed; names the extra
+    ├── OutputError (OSError)          a file could not be written, and none was left behind
     └── StudyError                     a study cannot do what it was asked
         └── StorageError               the storage of a study failed or disagrees
 
@@ -32,6 +33,7 @@ __all__ = [
     "MfbanditError",
     "MissingExtra",
     "ModelWarning",
+    "OutputError",
     "PolicyError",
     "ProblemError",
     "RewardError",
@@ -66,6 +68,10 @@ class RewardError(InvalidInput):
 
 class MissingExtra(MfbanditError, ImportError):
     """An optional part is not installed; the message names the extra to install."""
+
+
+class OutputError(MfbanditError, OSError):
+    """A file could not be written; nothing was left behind."""
 
 
 class StudyError(MfbanditError):

@@ -41,6 +41,7 @@ __all__ = [
     "digest",
     "kernel",
     "on_device",
+    "parts",
     "product",
     "slot",
     "wrap64",
@@ -116,7 +117,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
+def parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
     """The kernels and slots that a kernel mentions, by the name it uses for them."""
     found: dict[str, types.FunctionType] = {}
     for name in dict.fromkeys(_names(function.__code__)):
@@ -188,7 +189,7 @@ def bind(
         if part.__code__ in swaps:
             return fill(swaps[part.__code__])
         if id(part) not in done:
-            replaced = {name: fill(inner) for name, inner in _parts(part).items()}
+            replaced = {name: fill(inner) for name, inner in parts(part).items()}
             changed = any(part.__globals__[name] is not new for name, new in replaced.items())
             done[id(part)] = _clone(part, replaced, part.__name__) if changed else part
         return done[id(part)]
@@ -219,14 +220,14 @@ def digest(function: Callable[..., Any]) -> str:
             return
         seen[id(part)] = None
         add_code(part.__code__)
-        parts = _parts(part)
+        called = parts(part)
         for name in dict.fromkeys(_names(part.__code__)):
             value = part.__globals__.get(name)
             if isinstance(value, (bool, int, float, str, tuple)):
                 sha.update(f"{name}={value!r}".encode())
-            elif name in parts:
+            elif name in called:
                 sha.update(name.encode())
-                add(parts[name])
+                add(called[name])
 
     add(function)
     return sha.hexdigest()[:16]
@@ -299,7 +300,7 @@ def compiled(function: F, *, store: bool = True) -> F:
         name = f"{part.__name__}_{digest(part)}"
         key = (part.__module__, name, entry)
         if key not in _cpu:
-            replaced = {used: build(inner, False) for used, inner in _parts(part).items()}
+            replaced = {used: build(inner, False) for used, inner in parts(part).items()}
             dispatcher = numba.njit(**(_ENTRY if entry else _PART))(_clone(part, replaced, name))
             if entry and store:
                 # A function typed into an interpreter has no file to keep machine code beside.
@@ -346,7 +347,7 @@ def on_device(function: Callable[..., Any]) -> Any:
             elif part.__code__ is product.__code__:
                 clone = _clone(_rounded_product, {"dmul_rn": cuda.libdevice.dmul_rn}, "product")
             else:
-                clone = _clone(part, {used: build(inner) for used, inner in _parts(part).items()}, name)
+                clone = _clone(part, {used: build(inner) for used, inner in parts(part).items()}, name)
             _device[key] = cuda.jit(device=True, forceinline=True)(clone)
         return _device[key]
 

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.errors import InvalidInput
+from mfbandit.files import complete_file
 from mfbandit.plot_style import (
     PALE,
     assign_looks,
@@ -183,8 +184,10 @@ def save(figure: Figure, stem: str) -> list[str]:
     """
     matplotlib = matplotlib_or_explain()
     with matplotlib.rc_context({"svg.hashsalt": "mfbandit", "svg.fonttype": "path"}):
-        figure.savefig(f"{stem}.png", dpi=160, metadata={"Software": None})
-        figure.savefig(f"{stem}.svg", metadata={"Date": None})
+        with complete_file(f"{stem}.png", binary=True) as file:
+            figure.savefig(file, format="png", dpi=160, metadata={"Software": None})
+        with complete_file(f"{stem}.svg", binary=True) as file:
+            figure.savefig(file, format="svg", metadata={"Date": None})
     return [f"{stem}.png", f"{stem}.svg"]
 
 

@@ -9,9 +9,9 @@ import math
 import os
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mfbandit.files import complete_file
 from mfbandit.plot_style import matplotlib_or_explain
 from mfbandit.report_style import STYLE
 from mfbandit.version import __version__
@@ -49,10 +49,9 @@ def write_report(result: Result, path: str | os.PathLike[str], study: Study | No
         The study itself, for costs, history and settings; without it the page says what the result alone
         knows.
     """
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    partial.write_text(render(result, study), encoding="utf-8")
-    os.replace(partial, target)
+    page = render(result, study)
+    with complete_file(path) as file:
+        file.write(page)
 
 
 def answer(result: Result) -> str:

@@ -17,7 +17,7 @@ try:
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
-    raise MissingExtra("mfbandit.sklearn needs scikit-learn: pip install 'mfbandit[sklearn]'") from error
+    raise MissingExtra("mfbandit.sklearn needs scikit-learn 1.6 or later: pip install 'mfbandit[sklearn]'") from error
 
 from mfbandit.search.course import Search
 from mfbandit.search.pickling import thawed, without_study

@@ -11,7 +11,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.engines import allocate, identify, loop
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.storage import MemoryStorage
 from mfbandit.study import create_study, load_study
 
@@ -113,11 +113,41 @@ def test_an_arm_is_retired_and_its_evaluations_are_not_waited_for(make, evaluato
     assert set(result.retired) == {"poor"}
 
 
+@pytest.mark.parametrize("on_failure", ["stop", "retire"])
 @pytest.mark.parametrize("reward", [float("nan"), float("inf"), 2.0, "good", None])
-def test_a_reward_that_is_none_is_a_failure(make, reward):
-    result = make(retries=0).optimize(lambda pull: reward, progress=False)
-    assert (result.status, result.pulls) == ("failed", 0)
-    assert "RewardError: a reward must" in result.reasons[0]
+def test_a_reward_that_is_none_ends_the_run_at_once(make, evaluators, reward, on_failure):
+    paid = []
+
+    def evaluate(pull):
+        paid.append(pull)
+        return reward
+
+    study = make(retries=2, on_failure=on_failure)
+    with pytest.raises(RewardError, match=r"arm '.*' at fidelity '.*': a reward must"):
+        study.optimize(evaluate, progress=False)
+    assert len(paid) == 1, "what is no reward would be none the next time"
+    assert (study.status, study.cost, study.result().reasons, study.result().retired) == ("running", 0.0, (), {})
+    assert study.ask(1) == paid, "the pull is open, and free at once"
+    study.release(paid)
+    assert study.optimize(evaluators.noisy, progress=False).status == "max_cost"
+
+
+def test_results_of_the_others_count_when_a_reward_is_refused(make, evaluators):
+    refused = threading.Event()
+
+    def evaluate(pull):
+        if pull.id == 2:
+            refused.set()
+            return "no number"
+        refused.wait()
+        time.sleep(0.05)
+        return evaluators.noisy(pull)
+
+    study = make()
+    with pytest.raises(RewardError, match="a reward must be a number, got 'no number'"):
+        study.optimize(evaluate, workers=4, progress=False)
+    assert study.result().pulls == 3
+    assert [pull.id for pull in study.ask(1)] == [2]
 
 
 def test_max_cost_is_never_overspent(make, evaluators):

@@ -3,6 +3,7 @@
 import math
 import threading
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,18 @@ import pytest
 import mfbandit as mf
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.study import Pull, create_study, load_study
+
+
+class Scalar:
+    """A number as libraries for tensors hold it."""
+
+    def __init__(self, value: Any, ndim: int = 0) -> None:
+        self.value, self.ndim = value, ndim
+
+    def item(self) -> Any:
+        if isinstance(self.value, Exception):
+            raise self.value
+        return self.value
 
 
 def snapshot(study: Any) -> tuple[Any, ...]:
@@ -32,8 +45,17 @@ def snapshot(study: Any) -> tuple[Any, ...]:
         None,
         [0.5],
         1j,
-        np.array(0.5),
-        Decimal("0.5"),
+        np.array([0.5]),
+        np.array("0.5"),
+        np.ma.masked,
+        np.complex128(0.5),
+        Decimal("NaN"),
+        Decimal("sNaN"),
+        Decimal("1e999"),
+        Fraction(3, 2),
+        Scalar("0.5"),
+        Scalar(0.5, ndim=1),
+        Scalar(RuntimeError("no data")),
     ],
 )
 def test_a_bad_reward_is_refused_and_nothing_recorded(pair: mf.Problem, reward: Any) -> None:
@@ -46,11 +68,30 @@ def test_a_bad_reward_is_refused_and_nothing_recorded(pair: mf.Problem, reward: 
     assert study.tell(pull, 1)
 
 
-@pytest.mark.parametrize("reward", [0, 1, True, 0.5, np.float32(0.5), np.int64(1), np.bool_(True), -0.0])
-def test_numbers_of_all_kinds_are_taken(pair: mf.Problem, reward: Any) -> None:
+@pytest.mark.parametrize(
+    ("reward", "number"),
+    [
+        (0, 0.0),
+        (1, 1.0),
+        (True, 1.0),
+        (0.5, 0.5),
+        (-0.0, 0.0),
+        (np.float32(0.5), 0.5),
+        (np.longdouble(0.5), 0.5),
+        (np.int64(1), 1.0),
+        (np.bool_(True), 1.0),
+        (np.array(0.5), 0.5),
+        (np.array(1, dtype=object), 1.0),
+        (Scalar(0.5), 0.5),
+        (Scalar(True), 1.0),
+        (Decimal("0.5"), 0.5),
+        (Fraction(1, 2), 0.5),
+    ],
+)
+def test_numbers_of_all_kinds_are_taken(pair: mf.Problem, reward: Any, number: float) -> None:
     study = create_study(pair)
     assert study.tell(study.ask()[0], reward)
-    assert study.to_frame()["reward"].tolist() == [float(reward)]
+    assert study.to_frame()["reward"].tolist() == [number]
 
 
 @pytest.mark.parametrize("reward", [math.nan, math.inf, 1e200, "x"])

@@ -48,6 +48,7 @@ def forecast(
     Example: [bold]mfbandit forecast judges --delta 0.01 --out judges.png[/bold]
     """
     from mfbandit.errors import InvalidInput
+    from mfbandit.files import complete_file
     from mfbandit.forecast import forecast as run
 
     check_finite("max_cost", max_cost)
@@ -59,7 +60,8 @@ def forecast(
     settings = {} if policy is None else {"policies": policy}
     found = run(instance, delta=delta, epsilon=epsilon, trials=trials, seed=seed, max_cost=max_cost, **settings)
     if out is not None:
-        found.figure().savefig(out, dpi=160)
+        with complete_file(out, binary=True) as file:
+            found.figure().savefig(file, format=out.suffix[1:].lower(), dpi=160)
         complain(f"the cost against the confidence is drawn in {out}")
     if json:
         print_json(found.to_json())

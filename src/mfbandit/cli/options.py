@@ -9,7 +9,7 @@ import typer
 
 from mfbandit.errors import InvalidInput
 
-__all__ = ["Delta", "InstanceName", "Json", "Seed", "check_finite"]
+__all__ = ["AllowChangedPolicy", "Delta", "InstanceName", "Json", "Seed", "check_finite"]
 
 InstanceName: TypeAlias = Annotated[
     str,
@@ -22,6 +22,14 @@ InstanceName: TypeAlias = Annotated[
 Delta: TypeAlias = Annotated[float, typer.Option(help="Allowed probability of a wrong answer.")]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Seed of the rewards.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
+
+AllowChangedPolicy: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-changed-policy",
+        help="Go on although the code of the policy has changed since the study was made.",
+    ),
+]
 
 
 def check_finite(name: str, value: float | None) -> None:

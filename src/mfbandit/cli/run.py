@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mfbandit.cli.options import Json
+from mfbandit.cli.options import AllowChangedPolicy, Json
 from mfbandit.cli.output import complain, print_json
 
 __all__ = ["run"]
@@ -18,6 +18,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option(help="Evaluations at once.", show_default="what the file says, or 1")
     ] = None,
+    allow_changed_policy: AllowChangedPolicy = False,
     json: Json = False,
 ) -> None:
     """Run a study: find the best arm by real evaluations, with a function or a command of yours.
@@ -27,6 +28,9 @@ def run(
     by [bold]mfbandit ask[/bold]. Ctrl-C ends with the answer so far; run it again and it goes on. Exit
     code 1 if it ends without a certified answer.
 
+    A study file runs code with your rights: run only those that you trust. A command is started without a
+    shell. In a script of a shell use "$MFBANDIT_ARM", never {arm}: there, a name could run as code.
+
     Example: [bold]mfbandit run examples/command.toml --workers 4[/bold]
     """
     from mfbandit.cli.answer import end_code, print_result
@@ -34,7 +38,13 @@ def run(
     from mfbandit.study import create_study
 
     file = read_study_file(study)
-    opened = create_study(file.problem, storage=file.storage, load_if_exists=True, **file.settings)
+    opened = create_study(
+        file.problem,
+        storage=file.storage,
+        load_if_exists=True,
+        allow_changed_policy=allow_changed_policy,
+        **file.settings,
+    )
     if file.evaluate is None:
         # The URL of a server may hold a password.
         place = file.storage.removeprefix("sqlite:///") if file.storage.startswith("sqlite") else "STORAGE"

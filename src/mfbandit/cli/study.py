@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from mfbandit.cli.options import Json
+from mfbandit.cli.options import AllowChangedPolicy, Json
 from mfbandit.cli.output import amount, complain, print_json, print_table
 from mfbandit.errors import InvalidInput
 from mfbandit.storage.patience import PATIENCE_SECONDS
@@ -79,6 +79,7 @@ def ask(
         typer.Option(help="Seconds after which they are handed out to others.", show_default="what the study says"),
     ] = None,
     study: StudyName = None,
+    allow_changed_policy: AllowChangedPolicy = False,
     json: Json = False,
     patience: Patience = PATIENCE_SECONDS,
 ) -> None:
@@ -90,7 +91,7 @@ def ask(
     """
     from mfbandit.engines.words import shown
 
-    opened = _open(storage, study, patience)
+    opened = _open(storage, study, patience, allow_changed_policy)
     pulls = opened.ask(n, lease_seconds=lease)
     where = opened.status
     if json:
@@ -218,10 +219,10 @@ def import_(
         print(sentence(result))
 
 
-def _open(storage: str, name: str | None, patience: float) -> Study:
+def _open(storage: str, name: str | None, patience: float, allow_changed_policy: bool = False) -> Study:
     from mfbandit.study import load_study
 
-    return load_study(storage, name, patience=patience)
+    return load_study(storage, name, patience=patience, allow_changed_policy=allow_changed_policy)
 
 
 def _out(study: Study) -> int:

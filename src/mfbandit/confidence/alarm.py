@@ -41,7 +41,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.kernel import bind, kernel, slot
 from mfbandit.problem import Problem
 
-__all__ = ["BrokenBound", "alarm", "alarm_threshold", "arm_alarm", "pair_alarm"]
+__all__ = ["BrokenBound", "alarm", "alarm_kernel", "alarm_threshold", "arm_alarm", "pair_alarm"]
 
 #: Rounding, and the search that stops near the minimum, may raise the evidence by less than this.
 _SLACK = 1e-6
@@ -235,7 +235,7 @@ def alarm(
     ((0, 1), 0.3, True)
     """
     threshold = alarm_threshold(problem, level)
-    measure = _measure(_default_bound(problem) if bound is None else bound)
+    measure = alarm_kernel(problem) if bound is None else _measure(bound)
     arms, fidelities = problem.cost.shape
     found = []
     for k in range(arms) if among is None else among:
@@ -249,10 +249,11 @@ def alarm(
     return sorted(found, key=lambda broken: -broken.evidence)
 
 
-def _default_bound(problem: Arrays) -> str:
+def alarm_kernel(problem: Arrays) -> Callable[..., Any]:
+    """The kernel that measures the evidence against a bound, by the e-process of the problem's rewards."""
     if problem.kind == GAUSSIAN:
-        return "gaussian"
-    return "kl" if problem.kind == BERNOULLI else "mixed"
+        return _measure("gaussian")
+    return _measure("kl" if problem.kind == BERNOULLI else "mixed")
 
 
 @cache

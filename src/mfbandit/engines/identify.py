@@ -43,6 +43,7 @@ def identify(
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
+    allow_changed_policy: bool = False,
 ) -> Result:
     """Find the best arm by real evaluations.
 
@@ -72,7 +73,7 @@ def identify(
         Seeds of pulls are derived from it.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
-    retries, on_failure, on_violation, alarm_level, patience
+    retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
 
     Returns
@@ -106,6 +107,7 @@ def identify(
         on_violation=on_violation,
         alarm_level=alarm_level,
         patience=patience,
+        allow_changed_policy=allow_changed_policy,
     )
     with study:
         return study.optimize(
@@ -132,6 +134,7 @@ def allocate(
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
+    allow_changed_policy: bool = False,
 ) -> Result:
     """Spend a budget on evaluations of which the rewards themselves count: with the least regret.
 
@@ -145,7 +148,7 @@ def allocate(
         What to spend; never more.
     policy : Policy or str
         A policy for regret, as an object or as ``name:key=value,...``.
-    storage, name, seed, retries, on_failure, on_violation, alarm_level, patience
+    storage, name, seed, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
@@ -180,6 +183,7 @@ def allocate(
         on_violation=on_violation,
         alarm_level=alarm_level,
         patience=patience,
+        allow_changed_policy=allow_changed_policy,
     )
     with study:
         return study.optimize(

@@ -84,6 +84,7 @@ class _Run:
         self.next_beat = time.monotonic() + self.lease / _BEATS
         self.pause = _SHORT_PAUSE
         self.stop_at = float("inf")
+        self.refused: RewardError | None = None
 
     def go(self) -> Result:
         """Run until the study is done or somebody wants it to end."""
@@ -97,6 +98,8 @@ class _Run:
         finally:
             self._leave()
             self.study.hurry(False)
+        if self.refused is not None:
+            raise self.refused
         ended = self.study.status != "running"
         return self.study.result("cancelled" if cancelled and not ended else None)
 
@@ -189,7 +192,8 @@ class _Run:
                 self.study.tell(pull, future.result())
                 return
             except RewardError as refused:
-                error = refused
+                self._refuse(pull, refused)
+                return
         if self.interrupts.count:  # it may have failed because of Ctrl-C
             self.study.release([pull])
             return
@@ -203,6 +207,14 @@ class _Run:
         self.study.fail(pull, said)
         # Its arm may have been retired: see at once which evaluations are still wanted.
         self.next_beat = time.monotonic()
+
+    def _refuse(self, pull: Pull, refused: RewardError) -> None:
+        """End the run: an evaluator that returns what is no reward would do so again, at the same cost."""
+        self.study.release([pull])
+        # Others that run are paid for and may finish, as after Ctrl-C.
+        self.interrupts.count = max(1, self.interrupts.count)
+        if self.refused is None:
+            self.refused = RewardError(f"arm {pull.arm!r} at fidelity {pull.fidelity!r}: {refused}")
 
     def _look_after(self) -> None:
         """Renew the leases when their time has come, and drop what is no longer wanted."""

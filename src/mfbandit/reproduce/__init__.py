@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mfbandit.errors import InvalidInput
+from mfbandit.files import complete_file
 from mfbandit.reproduce.bounds import BOUNDS
 from mfbandit.reproduce.figures import FIGURE_1A, FIGURE_1B
 from mfbandit.reproduce.page import page
@@ -83,7 +84,8 @@ def reproduce(
             _write(section, folder)
             sections.append(section)
             steps.study(f"{study.name} done in {time.monotonic() - started:.1f} s")
-    (folder / "index.html").write_text(page(_all_sections(folder)), encoding="utf-8")
+    with complete_file(folder / "index.html") as file:
+        file.write(page(_all_sections(folder)))
     return sections
 
 
@@ -111,11 +113,12 @@ def _write(section: Section, folder: Path) -> None:
     for table in section.tables:
         _write_csv(table, folder / f"{table.stem}.csv")
     text = json.dumps(_finite(section.to_json()), indent=1, ensure_ascii=False)
-    (folder / f"{section.name}.json").write_text(text, encoding="utf-8")
+    with complete_file(folder / f"{section.name}.json") as file:
+        file.write(text)
 
 
 def _write_csv(table: Table, path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with complete_file(path) as file:
         writer = csv.DictWriter(file, fieldnames=list(table.records[0]))
         writer.writeheader()
         writer.writerows(table.records)

@@ -86,12 +86,14 @@ class MemoryStorage:
         self._logs: dict[str, MemoryLog] = {}
         self._lock = threading.Lock()
 
-    def create(self, name: str, header: str) -> bool:
-        """Add a study with an empty log; False if the name is taken."""
+    def create(self, name: str, header: str, records: Sequence[Record] = ()) -> bool:
+        """Add a study with these records, all of it or nothing; False if the name is taken."""
         with self._lock:
             if name in self._headers:
                 return False
-            self._logs[name] = MemoryLog()
+            log = MemoryLog()
+            log.exchange(0, lambda news, clock: records, safe=True)
+            self._logs[name] = log
             self._headers[name] = header
             return True
 

@@ -123,8 +123,8 @@ class Storage(Protocol):
     url: str
     """How another process opens it; empty when none can."""
 
-    def create(self, name: str, header: str) -> bool:
-        """Add a study with an empty log; False if the name is taken."""
+    def create(self, name: str, header: str, records: Sequence[Record] = ()) -> bool:
+        """Add a study with these records, all of it or nothing; False if the name is taken."""
 
     def headers(self) -> dict[str, str]:
         """The header of every study, by name, oldest first."""

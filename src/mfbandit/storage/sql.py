@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -22,6 +22,7 @@ from mfbandit.errors import MissingExtra, StorageError
 from mfbandit.storage.dialects import Dialect, dialect_of
 from mfbandit.storage.digest import text_seal
 from mfbandit.storage.patience import PATIENCE_SECONDS, Outage, check_patience
+from mfbandit.storage.records import Record
 from mfbandit.storage.schema import SCHEMA, make_tables, schema_version, studies_table
 from mfbandit.storage.sql_log import SQLLog
 
@@ -66,8 +67,8 @@ class SQLStorage:
         self._engine = self._make_engine()
         self.step(self._prepare)
 
-    def create(self, name: str, header: str) -> bool:
-        """Add a study with an empty log; False if the name is taken."""
+    def create(self, name: str, header: str, records: Sequence[Record] = ()) -> bool:
+        """Add a study with these records, all of it or nothing; False if the name is taken."""
         known = sa.select(studies_table.c.id).where(studies_table.c.name == name)
 
         def add(connection: sa.Connection) -> bool:
@@ -75,6 +76,8 @@ class SQLStorage:
                 return False
             values = {"name": name, "header": header, "seal": text_seal(name + header)}
             connection.execute(sa.insert(studies_table).values(values))
+            if records:
+                SQLLog(self, connection.execute(known).scalar_one(), name).begin_with(self.driver, records)
             return True
 
         return self.step(lambda connection: self._alone(connection, add))

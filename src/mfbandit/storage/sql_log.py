@@ -102,6 +102,10 @@ class SQLLog:
 
         return storage.step(write)
 
+    def begin_with(self, driver: Any, records: Sequence[Record]) -> None:
+        """Write the first records of a new study, within the step that makes it."""
+        self._append(driver, _sealed(0, records, LogDigest()))
+
     def digest(self, length: int) -> str:
         """The digest of the first `length` records."""
         if length == self._known:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import numbers
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ __all__ = ["RewardCheck", "check_lease", "plain_text"]
 
 #: Gaussian rewards beyond this would overflow when squared and summed.
 _HUGE = 1e150
+#: Letters of an object that is no reward.
+_LONGEST = 200
 
 
 def plain_text(value: object) -> str:
@@ -35,6 +39,8 @@ class RewardCheck:
     >>> from mfbandit.problem import Bernoulli
     >>> RewardCheck(Bernoulli())(True)
     1.0
+    >>> RewardCheck(Bernoulli())(Decimal("0.5"))
+    0.5
     >>> RewardCheck(Bernoulli())(1.5)
     Traceback (most recent call last):
     mfbandit.errors.RewardError: a reward must lie between 0.0 and 1.0, got 1.5
@@ -50,12 +56,7 @@ class RewardCheck:
     def __call__(self, reward: Any) -> float:
         """Return the reward as a float."""
         if type(reward) is not float:
-            if not isinstance(reward, (int, float, np.integer, np.floating, np.bool_)):
-                raise RewardError(f"a reward must be a number, got {reward!r}")
-            try:
-                reward = float(reward)
-            except OverflowError:
-                reward = math.inf
+            reward = _number(reward)
         if not self._low <= reward <= self._high:
             raise RewardError(f"a reward {self._rule}, got {reward!r}")
         return reward + 0.0  # type: ignore[no-any-return]
@@ -76,3 +77,32 @@ def check_lease(seconds: Any) -> float:
     if not number or not 0.0 < seconds < math.inf:
         raise InvalidInput(f"lease_seconds must be a finite number > 0, got {seconds!r}; a day is 86400")
     return float(seconds)
+
+
+def _number(reward: Any) -> float:
+    """The number that an object stands for: a scalar of any library, but no text and no array of one number."""
+    number = reward if isinstance(reward, (int, float)) else _item(reward)
+    if not isinstance(number, (numbers.Real, Decimal)):
+        raise RewardError(f"a reward must be a number, got {_shown(reward)}")
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+def _item(reward: Any) -> Any:
+    """What a scalar of a library for arrays holds; anything else as it is."""
+    if not hasattr(reward, "item") or getattr(reward, "ndim", 0) != 0 or np.ma.is_masked(reward):
+        return reward
+    try:
+        return reward.item()
+    except Exception as error:  # whatever the library raises where there is no number
+        raise RewardError(f"a reward must be a number, got {_shown(reward)}: {error}") from None
+
+
+def _shown(reward: Any) -> str:
+    """An object in a sentence: one line of it, and not too long."""
+    text = " ".join(repr(reward).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({type(reward).__name__})"

@@ -19,10 +19,11 @@ from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, Record, Stor
 from mfbandit.study.checks import RewardCheck, check_lease, plain_text
 from mfbandit.study.lineup import copy_state
 from mfbandit.study.owner import Owners, this_process
+from mfbandit.study.policy_digest import PolicyCode
 from mfbandit.study.pull import Pull, Seeds, make_pull
 from mfbandit.study.replica import Replica
 from mfbandit.study.round import lease_note
-from mfbandit.study.settings import Settings
+from mfbandit.study.settings import Header
 
 __all__ = ["Desk"]
 
@@ -40,8 +41,12 @@ _AWAITED, _LATE, _UNKNOWN = 1, 0, -1
 class Desk(Replica):
     """Hands out the pulls of a study and takes in their results."""
 
-    def __init__(self, storage: Storage, name: str, settings: Settings, identity: str, durable: bool = True) -> None:
-        super().__init__(storage, name, settings, identity)
+    def __init__(
+        self, storage: Storage, name: str, header: Header, durable: bool = True, allow_changed_policy: bool = False
+    ) -> None:
+        settings = header.settings
+        self.code = PolicyCode(name, header, allow_changed_policy)
+        super().__init__(storage, name, settings, header.identity)
         self._durable = durable
         self._seeds = Seeds(settings.seed)
         self._arms = settings.problem.arms
@@ -84,7 +89,10 @@ class Desk(Replica):
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             course = self._follow(news)
             self._drop(pulls)
-            records = [course.plan()] if course.due else []
+            records = []
+            if course.due:
+                self.code.check()
+                records.append(course.plan())
             if course.ended or course.stuck:
                 return records
             playing, now = course.round, clock()
@@ -228,7 +236,7 @@ class Desk(Replica):
             nonlocal verdict
             course = self._follow(news)
             records: list[Record] = []
-            if number >= course.asked and course.due:
+            if number >= course.asked and course.due and self.code.may_decide:
                 records.append(course.plan())
             verdict = self._verdict(pull, number)
             if verdict == _AWAITED:
@@ -237,7 +245,8 @@ class Desk(Replica):
                 else:
                     course.failure(number, text or "")
                 records.append(Record(kind, number, value, text))
-                if course.due:
+                # A result counts whoever brings it; what to ask next is not for other code to say.
+                if course.due and self.code.may_decide:
                     records.append(course.plan())
             return records
 
@@ -301,7 +310,7 @@ class Desk(Replica):
             wanted.clear()
             until = clock() + term if term > 0.0 else 0.0
             records: list[Record] = []
-            if course.due and any(number >= course.asked for _, number in given):
+            if course.due and self.code.may_decide and any(number >= course.asked for _, number in given):
                 records.append(course.plan())  # the round that they are of was lost by the storage
             playing = course.round
             for pull, number in given:

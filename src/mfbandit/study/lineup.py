@@ -110,7 +110,8 @@ def carry_over(before: Lineup, old: State, after: Lineup) -> State:
     """The state of a new line-up, with the statistics of its arms so far."""
     algorithm = after.algorithm
     state = new_state(after.problem, algorithm.memory, algorithm.notes)
-    places = [before.arms.index(arm) for arm in after.arms]
+    place_of = {arm: place for place, arm in enumerate(before.arms)}
+    places = [place_of[arm] for arm in after.arms]
     for new, known in zip(state, old, strict=True):
         if known.ndim == 2:
             new[:] = known[places]

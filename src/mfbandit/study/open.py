@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from mfbandit.algorithms import Policy
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.problem import Problem
 from mfbandit.storage import open_storage
 from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.storage.records import Storage
 from mfbandit.study.checks import plain_text
 from mfbandit.study.course import Course
-from mfbandit.study.settings import Settings, read_header, write_header
+from mfbandit.study.policy_digest import PolicyCode, policy_digest
+from mfbandit.study.settings import Header, Settings, read_header, write_header
 from mfbandit.study.study import Study
 
 __all__ = ["DEFAULT_NAME", "DEFAULT_POLICY", "check_name", "create_study", "load_study", "open_study"]
@@ -43,6 +44,7 @@ def create_study(
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
+    allow_changed_policy: bool = False,
 ) -> Study:
     """Start a study.
 
@@ -89,6 +91,9 @@ def create_study(
         For how many seconds a PostgreSQL server that does not answer is tried again, and a locked file is
         waited for. It is no setting of the study: each process that opens it has its own. A storage object
         keeps the patience that it was opened with.
+    allow_changed_policy : bool
+        Go on with a study although the code of its policy has changed since the study was made, so that
+        decisions may differ from those it would have taken.
 
     Returns
     -------
@@ -117,15 +122,19 @@ def create_study(
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
     Course(settings)  # a policy that does not suit the problem says so before anything is stored
+    header = write_header(Header(settings, secrets.token_hex(8), policy_digest(settings)))
     with _opened(storage, False, patience) as place:
-        if not place.create(chosen, write_header(settings, secrets.token_hex(8))):
-            if not load_if_exists:
-                raise StudyError(
-                    f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, "
-                    "or another name"
-                )
-            read_header(place.headers()[chosen], chosen)[0].check_same(settings, chosen)
-        study = open_study(place, chosen, durable)
+        if place.create(chosen, header):
+            study = open_study(place, chosen, durable)
+        elif load_if_exists:
+            read_header(place.headers()[chosen], chosen).settings.check_same(settings, chosen)
+            study = open_study(place, chosen, durable, allow_changed_policy)
+            if not study.current().ended:
+                study.code.check()
+        else:
+            raise StudyError(
+                f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
+            )
         study.closes_storage = place is not storage
         return study
 
@@ -147,8 +156,13 @@ def load_study(
     name: str | None = None,
     durable: bool = True,
     patience: float = PATIENCE_SECONDS,
+    *,
+    allow_changed_policy: bool = False,
 ) -> Study:
     """Open a study that exists.
+
+    It can always be read. If the code of its policy has changed since it was made, it takes results, but asks
+    for nothing new unless `allow_changed_policy` is given.
 
     Parameters
     ----------
@@ -158,13 +172,17 @@ def load_study(
         Its name; not needed if the storage holds one study only.
     durable, patience
         As for `create_study`.
+    allow_changed_policy : bool
+        As for `create_study`.
 
     Returns
     -------
     Study
     """
     with _opened(storage, True, patience) as place:
-        study = open_study(place, _only_name(place) if name is None else check_name(name), durable)
+        study = open_study(
+            place, _only_name(place) if name is None else check_name(name), durable, allow_changed_policy
+        )
         study.closes_storage = place is not storage
         return study
 
@@ -178,14 +196,21 @@ def _only_name(storage: Storage) -> str:
     return names[0]
 
 
-def open_study(storage: Storage, name: str, durable: bool) -> Study:
+def open_study(storage: Storage, name: str, durable: bool, allow_changed_policy: bool = False) -> Study:
     """Open a study of a storage."""
-    header = storage.headers().get(name)
-    if header is None:
+    text = storage.headers().get(name)
+    if text is None:
         known = ", ".join(map(repr, list(storage.headers())[:10])) or "none"
         raise StudyError(f"the storage holds no study named {name!r}; it holds {known}")
-    settings, identity = read_header(header, name)
-    return Study(storage, name, settings, identity, durable)
+    header = read_header(text, name)
+    try:
+        return Study(storage, name, header, durable, allow_changed_policy)
+    except (LookupError, TypeError, ValueError) as error:
+        if isinstance(error, MfbanditError):
+            raise
+        changed = PolicyCode(name, header, False).changed
+        why = "the code of its policy has changed since it was made" if changed else "it is damaged"
+        raise StorageError(f"the log of study {name!r} cannot be read: {why} ({error})") from error
 
 
 def check_name(name: Any) -> str:

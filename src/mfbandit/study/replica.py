@@ -151,6 +151,6 @@ class Replica:
         if not isinstance(error, LogChanged):
             return
         header = self.storage.headers().get(self.name)
-        if header is None or read_header(header, self.name)[1] != self.identity:
+        if header is None or read_header(header, self.name).identity != self.identity:
             raise StudyError(f"study {self.name!r} was deleted or replaced while it was open") from error
         _logger.warning("%s; reading the study again", error)

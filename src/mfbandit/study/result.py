@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mfbandit.certificate import Certificate
 from mfbandit.errors import MissingExtra, StudyError
 from mfbandit.study.view import View
@@ -196,20 +198,21 @@ def _arms(view: View) -> tuple[ArmResult, ...]:
     problem = view.settings.problem
     bounds = view.intervals()
     widest = (-math.inf, math.inf) if problem.reward.low is None else (problem.reward.low, problem.reward.high)
+    # All arms and fidelities of the problem: those that are not in play have no rewards.
+    counts = np.zeros(problem.costs.shape, dtype=np.int64)
+    sums = np.zeros(problem.costs.shape)
+    counts[np.ix_(view.arms, view.columns)] = view.state.pulls
+    sums[np.ix_(view.arms, view.columns)] = view.state.sums
+    names = [fidelity.name for fidelity in problem.fidelities]
     found = []
-    for arm, name in enumerate(problem.arms):
-        pulls: dict[str, int] = {}
-        means: dict[str, float | None] = {}
-        cost = 0.0
-        for fidelity, kind in enumerate(problem.fidelities):
-            count, mean = 0, None
-            if arm in view.arms and fidelity in view.columns:
-                cell = view.arms.index(arm), view.columns.index(fidelity)
-                count = int(view.state.pulls[cell])
-                if count:
-                    mean = float(view.problem.reward.from_unit(float(view.state.sums[cell]) / count))
-            pulls[kind.name], means[kind.name] = count, mean
-            cost += count * float(problem.costs[arm, fidelity])
+    plain: list[Any] = [counts.tolist(), sums.tolist(), problem.costs.tolist()]
+    for arm, (name, pulled, totals, costs) in enumerate(zip(problem.arms, *plain, strict=True)):
+        pulls = dict(zip(names, pulled, strict=True))
+        means = {
+            fidelity: float(view.problem.reward.from_unit(total / count)) if count else None
+            for fidelity, count, total in zip(names, pulled, totals, strict=True)
+        }
+        cost = sum((count * each for count, each in zip(pulled, costs, strict=True)), 0.0)
         low, high = bounds.get(name, widest)
         found.append(ArmResult(name, low, high, pulls, means, cost, view.retired.get(arm)))
     return tuple(found)

@@ -1,22 +1,22 @@
 """Opening a study: its log becomes a course again, without planning anything a second time.
 
-Rounds that are over are folded all at once, with NumPy, in the order of asking. Sums are taken one after
-the other as a running study takes them, so the statistics are the same to the last bit.
+Rounds that are over are folded all at once, in the order of asking. Each reward enters as in a running study, so
+the statistics are the same to the last bit.
 """
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, settle, tally_all
-from mfbandit.errors import MissingExtra, StorageError
-from mfbandit.kernel import compiled
+from mfbandit.core import PULLS, ROUNDS, Floats, Ints, State, observe
+from mfbandit.errors import StorageError
+from mfbandit.kernel import compiled_or_plain, kernel
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
 from mfbandit.study.noted import apply_last_notes, read_round, read_rows
@@ -90,11 +90,9 @@ def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: in
     if int(counts.sum()) != asked - first or not np.array_equal(pulls[order], np.arange(first, asked)):
         raise StorageError("the log does not hold exactly one result for every pull before the last round")
     units = course.problem.reward.to_unit(rewards[order])
-    streams = np.repeat(rows[:, 0] * course.settings.problem.n_fidelities + rows[:, 1], counts)
-    for (arm, fidelity), cell in course.lineup.cells.items():
-        mine = units[streams == arm * course.settings.problem.n_fidelities + fidelity]
-        if mine.size:
-            _observe_all(course, cell, mine)
+    places = _places(course, rows)
+    enter = compiled_or_plain(_observe_all) if asked - first > _MANY else _observe_all
+    enter(course.state, np.repeat(places, counts, axis=0), units)
     costs = course.settings.problem.costs[rows[:, 0], rows[:, 1]]
     state = course.state
     state.clock[PULLS] += asked - first
@@ -102,15 +100,23 @@ def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: in
     state.spent[0] = _running(state.spent[0], counts * costs)[-1]
 
 
-def _observe_all(course: Course, cell: tuple[int, int], rewards: Any) -> None:
-    """Enter many rewards of one arm at one fidelity, as a running study enters them one by one."""
-    state = course.state
-    enter = tally_all
-    if rewards.size > _MANY:
-        with suppress(MissingExtra):
-            enter = compiled(tally_all)
-    enter(state, *cell, rewards)
-    settle(state, *cell)
+def _places(course: Course, rows: Ints) -> Ints:
+    """Where the statistics of the arm and the fidelity of each row are."""
+    problem, lineup = course.settings.problem, course.lineup
+    arms, columns = np.full(problem.n_arms, -1), np.full(problem.n_fidelities, -1)
+    arms[lineup.arms] = np.arange(len(lineup.arms))
+    columns[lineup.columns] = np.arange(len(lineup.columns))
+    places: Ints = np.stack([arms[rows[:, 0]], columns[rows[:, 1]]], axis=1)
+    if (places < 0).any():
+        raise StorageError("the log holds results of an arm or a fidelity that was not in play")
+    return places
+
+
+@kernel
+def _observe_all(state: State, places: Ints, rewards: Floats) -> None:
+    """Enter many rewards, in the order of asking; each has the place of its statistics."""
+    for i in range(rewards.shape[0]):
+        observe(state, places[i, 0], places[i, 1], float(rewards[i]))
 
 
 def _running(start: float, terms: Any) -> Any:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.problem import Problem
 
-__all__ = ["Settings"]
+__all__ = ["Header", "Settings", "read_header", "write_header"]
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 1
@@ -151,13 +151,23 @@ class Settings:
             raise StudyError(f"study {name!r} exists with {field.name}={mine!r}, not {theirs!r}")
 
 
-def write_header(settings: Settings, identity: str) -> str:
+class Header(NamedTuple):
+    """What a storage keeps of a study beside its log."""
+
+    settings: Settings
+    identity: str
+    digest: str | None = None
+    """`mfbandit.study.policy_digest` of the code that it was made with; None if that is not known."""
+
+
+def write_header(header: Header) -> str:
     """The header of a study, as stored."""
-    return json.dumps({"format": FORMAT, "identity": identity, "settings": settings.to_json()})
+    plain = {"format": FORMAT, "identity": header.identity, "settings": header.settings.to_json()}
+    return json.dumps(plain if header.digest is None else {**plain, "digest": header.digest})
 
 
-def read_header(text: str, name: str) -> tuple[Settings, str]:
-    """Read a stored header: the settings of a study and its identity."""
+def read_header(text: str, name: str) -> Header:
+    """Read a stored header."""
     try:
         header = json.loads(text)
         version = header["format"]
@@ -169,6 +179,8 @@ def read_header(text: str, name: str) -> tuple[Settings, str]:
             "install a newer mfbandit"
         )
     try:
-        return Settings.from_json(header["settings"]), str(header["identity"])
+        digest = header.get("digest")
+        known = None if digest is None else str(digest)
+        return Header(Settings.from_json(header["settings"]), str(header["identity"]), known)
     except (MfbanditError, KeyError, TypeError) as error:
         raise StorageError(f"the header of study {name!r} cannot be read: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +164,8 @@ class Study(Desk):
         """
         from mfbandit.engines import optimize
 
+        if not self.current().ended:
+            self.code.check()
         return optimize(
             self,
             evaluate,
@@ -199,4 +202,5 @@ class Study(Desk):
         from mfbandit.study.open import load_study
 
         patience = getattr(self.storage, "patience", PATIENCE_SECONDS)
-        return load_study, (self.storage.url, self.name, self._durable, patience)
+        opening = partial(load_study, allow_changed_policy=self.code.allow_changed)
+        return opening, (self.storage.url, self.name, self._durable, patience)

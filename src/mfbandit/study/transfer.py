@@ -9,17 +9,18 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mfbandit.errors import MfbanditError, StorageError, StudyError
-from mfbandit.storage import open_storage
+from mfbandit.errors import MfbanditError, RewardError, StorageError, StudyError
+from mfbandit.files import complete_file
+from mfbandit.storage import MemoryStorage, open_storage
 from mfbandit.storage.digest import record_line
 from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage
+from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
 from mfbandit.study.open import check_name, open_study
 from mfbandit.study.result import pandas
-from mfbandit.study.settings import read_header, write_header
+from mfbandit.study.settings import Header, Settings, read_header, write_header
 
 if TYPE_CHECKING:
     from mfbandit.study.study import Study
@@ -29,14 +30,11 @@ __all__ = ["export_study", "import_study", "study_frame"]
 
 def export_study(study: Study, path: str | os.PathLike[str]) -> None:
     """Write a study to a file of JSON lines; the file appears when it is complete."""
-    header = json.loads(write_header(study.settings, study.identity))
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    with open(partial, "w", encoding="utf-8") as file:
+    header = json.loads(write_header(Header(study.settings, study.identity, study.code.digest)))
+    with complete_file(path) as file:
         file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
         for record in _kept(study):
             file.write(record_line(*record))
-    os.replace(partial, target)
 
 
 def import_study(path: str | os.PathLike[str], storage: str | Storage | None = None, name: str | None = None) -> Study:
@@ -72,16 +70,16 @@ def import_study(path: str | os.PathLike[str], storage: str | Storage | None = N
     if not isinstance(header, dict) or header.get("mfbandit") != "study":
         raise StorageError(f"{os.fspath(path)!r} is not an exported study: its first line is not a header")
     chosen = check_name(header.get("name") if name is None else name)
-    settings, identity = read_header(json.dumps(header), chosen)
-    records = [_from_line(line, place, path) for place, line in enumerate(lines, start=2)]
-    try:
-        Course(settings).apply(records)
-    except (MfbanditError, LookupError, TypeError, ValueError) as error:
-        raise StorageError(f"{os.fspath(path)!r} does not hold the course of a study: {error}") from error
+    known = read_header(json.dumps(header), chosen)
+    text = write_header(known)
+    records = _checked_records(lines, known.settings, os.fspath(path))
+    # What a storage would not be able to open again is found out before anything is stored.
+    trial = MemoryStorage()
+    trial.create(chosen, text, records)
+    open_study(trial, chosen, True)
     place = open_storage(storage)
-    if not place.create(chosen, write_header(settings, identity)):
+    if not place.create(chosen, text, records):
         raise StudyError(f"a study named {chosen!r} exists already: import it under another name")
-    place.log(chosen).exchange(0, lambda news, clock: records, safe=True)
     study = open_study(place, chosen, True)
     study.closes_storage = place is not storage
     return study
@@ -122,22 +120,50 @@ def _kept(study: Study) -> Iterator[Record]:
             yield Record(*record)
 
 
-def _from_line(line: Any, number: int, path: Any) -> Record:
+def _checked_records(lines: Iterator[Any], settings: Settings, path: str) -> list[Record]:
+    """The records of a file, each of which could follow those before it in the log of a study."""
+    course, check = Course(settings), RewardCheck(settings.problem.reward)
+    records = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            record = _from_line(line, check)
+            _check_awaited(course, record)
+            course.apply([record])
+        except RewardError as error:
+            raise StorageError(f"line {number} of {path!r} holds no reward of this study: {error}") from None
+        except (MfbanditError, ValueError, LookupError, TypeError, OverflowError) as error:
+            raise StorageError(f"line {number} of {path!r} is not a record of a study: {error}") from None
+        records.append(record)
+    return records
+
+
+def _from_line(line: Any, check: RewardCheck) -> Record:
     """Read one line of a file back into a record."""
-    try:
-        kind, pull = KINDS.index(line["kind"]), line["pull"]
-        if isinstance(pull, bool) or not isinstance(pull, int) or pull < 0:
-            raise ValueError(f"pull {pull!r} is not a number of a pull")
-        if kind == RESULT:
-            return Record(kind, pull, float(line["reward"]))
-        if kind == FAILURE:
-            return Record(kind, pull, 0.0, str(line["reason"]))
-        if kind == ROUND:
-            body = {key: value for key, value in line.items() if key not in ("kind", "pull")}
-            return Record(kind, pull, 0.0, json.dumps(body, separators=(",", ":")))
-        return Record(kind, pull)
-    except (ValueError, KeyError, TypeError) as error:
-        raise StorageError(f"line {number} of {os.fspath(path)!r} is not a record: {error}") from None
+    kind, pull = KINDS.index(line["kind"]), line["pull"]
+    if isinstance(pull, bool) or not isinstance(pull, int) or not 0 <= pull < 2**63:
+        raise ValueError(f"pull {pull!r} is not a number of a pull")
+    if kind == RESULT:
+        return Record(kind, pull, check(line["reward"]))
+    if kind == FAILURE:
+        return Record(kind, pull, 0.0, plain_text(line["reason"]))
+    if kind == ROUND:
+        body = {key: value for key, value in line.items() if key not in ("kind", "pull")}
+        for arm, fidelity, count in body["rows"]:
+            if not all(type(part) is int for part in (arm, fidelity, count)) or not 0 < count < 2**31:
+                raise ValueError(f"row {[arm, fidelity, count]} is not an arm, a fidelity and a number of pulls")
+        return Record(kind, pull, 0.0, json.dumps(body, separators=(",", ":")))
+    if kind == LEASE:
+        raise ValueError("files hold no leases")
+    return Record(kind, pull)
+
+
+def _check_awaited(course: Course, record: Record) -> None:
+    """Refuse news of a pull that was not asked for, or that has its result."""
+    if record.kind == ROUND:
+        return
+    place = record.pull - course.round.first
+    if not 0 <= place < course.round.size or course.round.told(place):
+        raise ValueError(f"pull {record.pull} is not awaited there")
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[Any]:

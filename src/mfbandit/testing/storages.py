@@ -38,6 +38,16 @@ class StorageContract(ABC):
         assert not storage.create("a", '{"x": 2}')
         assert storage.headers() == {"a": '{"x": 1}'}
 
+    def test_a_study_can_begin_with_records(self) -> None:
+        """A study that is made with its records has them from its first moment on."""
+        storage = self.open()
+        records = [Record(ROUND, 0, 0.0, NASTY), Record(RESULT, 0, 0.1), Record(RESULT, 1, -2.5)]
+        assert storage.create("a", "{}", records)
+        assert not storage.create("a", "{}", records)
+        assert list(self.open().log("a").read(0)) == records
+        storage.log("a").exchange(3, lambda news, clock: [Record(FAILURE, 2, 0.0, "no")], safe=True)
+        assert len(self.open().log("a").read(0)) == 4
+
     def test_headers_keep_their_order_and_their_text(self) -> None:
         """Headers come back as they were, oldest first."""
         storage = self.open()
