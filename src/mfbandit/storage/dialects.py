@@ -177,8 +177,9 @@ class SQLite:
     def commit(self, driver: Any) -> None:
         """End the transaction; one that is to be safe is on the disk afterwards."""
         driver.execute("COMMIT")
-        # A result is confirmed only if others can find it.
-        self.check_place()
+        if self._safe:
+            # A result is confirmed only if others can find it; the next step looks after the rest.
+            self.check_place()
         if self._safe and not self._sqlite_waits:
             try:
                 if self._ahead is None:

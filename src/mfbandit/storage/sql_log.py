@@ -200,6 +200,9 @@ class SQLLog:
         self._known, self._last = after, rows[-1] if rows else None
 
     def _append(self, driver: Any, rows: Sequence[Row]) -> None:
+        if len(rows) == 1:
+            driver.execute(self._insert + self._values, rows[0])
+            return
         for start in range(0, len(rows), _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
             values = [value for row in some for value in row]
