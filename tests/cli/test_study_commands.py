@@ -326,9 +326,10 @@ def _cost(path):
         return 0.0
 
 
-def test_the_documentation_runs(tmp_path, capsys):
+def test_the_documentation_runs(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = (EXAMPLES.parent / "docs" / "studies.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    code = "".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
     exec(compile(code, "studies.md", "exec"), {})
     assert capsys.readouterr().out.startswith("prompt B certified 0.95")
     (settings,) = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)

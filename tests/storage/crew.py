@@ -1,10 +1,11 @@
 """A crew of worker processes on one study, some of which are killed; run as a program by the tests.
 
-    python crew.py URL NAME WORKERS KILLS SEED ACKNOWLEDGED
+    python crew.py URL NAME WORKERS KILLS SEED ACKNOWLEDGED [DURABLE]
 
 Workers are forked, so that starting one takes milliseconds, and open the study by themselves. Each appends
 to the file ACKNOWLEDGED what `tell` has confirmed to it. The crew ends when KILLS workers were killed at
-random moments or, with KILLS = 0, when the study is done; it prints how many it killed.
+random moments or, with KILLS = 0, when the study is done; it prints how many it killed. With DURABLE = 0 or 1
+workers open the study so, and each evaluation of one pull in seven fails the first time.
 """
 
 import contextlib
@@ -22,27 +23,29 @@ def reward_of(seed: int) -> float:
     return random.Random(seed).random() ** 2
 
 
-def work(url: str, name: str, acknowledged: str) -> None:
+def work(url: str, name: str, acknowledged: str, durable: str = "") -> None:
     from mfbandit.study import load_study
 
-    study = load_study(url, name)
+    study = load_study(url, name, durable=durable != "0")
     file = os.open(acknowledged, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     while not study.done:
         pulls = study.ask(2)
         for pull in pulls:
-            if study.tell(pull, reward_of(pull.seed)):
+            if durable and pull.seed % 7 == 0 and pull.id not in study.current().failures:
+                study.fail(pull, "the first time")
+            elif study.tell(pull, reward_of(pull.seed)):
                 os.write(file, f"{pull.id} {reward_of(pull.seed)!r}\n".encode())
         if not pulls:
             time.sleep(0.002)
 
 
-def hire(url: str, name: str, acknowledged: str) -> int:
+def hire(url: str, name: str, acknowledged: str, *durable: str) -> int:
     """Start a worker; its exit code is 1 if anything at all went wrong."""
     number = os.fork()
     if number:
         return number
     try:
-        work(url, name, acknowledged)
+        work(url, name, acknowledged, *durable)
         os._exit(0)
     except BaseException:
         traceback.print_exc()
@@ -50,13 +53,13 @@ def hire(url: str, name: str, acknowledged: str) -> int:
 
 
 def main() -> None:
-    url, name, workers, kills, seed, acknowledged = sys.argv[1:]
+    url, name, workers, kills, seed, acknowledged, *durable = sys.argv[1:]
     # What workers need is loaded once, before they are forked; but nothing is opened.
     for module in ("mfbandit.study", "mfbandit.storage.sql", "sqlalchemy.dialects.sqlite", "psycopg"):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     chance = random.Random(int(seed))
-    crew = [hire(url, name, acknowledged) for _ in range(int(workers))]
+    crew = [hire(url, name, acknowledged, *durable) for _ in range(int(workers))]
     killed = 0
     while killed < int(kills):
         time.sleep(chance.uniform(0.0, 0.06))
@@ -66,7 +69,7 @@ def main() -> None:
         if not os.WIFSIGNALED(status):
             raise SystemExit("the study ended before all workers were killed")
         killed += 1
-        crew[victim] = hire(url, name, acknowledged)
+        crew[victim] = hire(url, name, acknowledged, *durable)
     if killed:
         for number in crew:
             os.kill(number, signal.SIGKILL)

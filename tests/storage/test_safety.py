@@ -136,8 +136,8 @@ def test_sqlite_waits_where_its_log_cannot_be_written_ahead(tmp_path: Path, monk
 
     original = SQLite.__init__
 
-    def reluctant(self: SQLite, path: str, existing: bool) -> None:
-        original(self, path, existing)
+    def reluctant(self: SQLite, *settings: Any) -> None:
+        original(self, *settings)
         self.connect_args["factory"] = Reluctant
 
     monkeypatch.setattr(SQLite, "__init__", reluctant)

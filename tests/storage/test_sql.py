@@ -67,16 +67,16 @@ def test_newer_tables_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     stored(path, 3)
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE mfbandit_schema SET version = 2")
+        connection.execute("UPDATE mfbandit_schema SET version = 3")
     connection.close()
-    assert "has tables of version 2, and this mfbandit knows version 1" in refused(path)
+    assert "has tables of version 3, and this mfbandit knows version 2" in refused(path)
 
 
 def test_a_newer_study_is_refused_and_the_others_are_not(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     stored(path, 3)
     with sqlite3.connect(path) as connection:
-        connection.execute("""UPDATE mfbandit_studies SET header = '{"format": 2}'""")
+        connection.execute("""UPDATE mfbandit_studies SET seal = NULL, header = '{"format": 2}'""")
     connection.close()
     with pytest.raises(StorageError, match="study 'study' has format 2, which is newer"):
         load_study(str(path))

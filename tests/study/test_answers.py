@@ -198,5 +198,9 @@ def test_a_log_with_a_missing_result_is_refused(pair: mf.Problem, tmp_path: Path
     study.storage.close()
     with sqlite3.connect(tmp_path / "s.db") as connection:
         connection.execute(f"DELETE FROM mfbandit_log WHERE kind = {RESULT} AND pull = 4")
+    with pytest.raises(StorageError, match="do not agree with their checksums"):
+        load_study(str(tmp_path / "s.db"))
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute("UPDATE mfbandit_log SET seal = NULL")
     with pytest.raises(StorageError, match="exactly one result for every pull"):
         load_study(str(tmp_path / "s.db"))

@@ -197,7 +197,7 @@ def test_studies_without_a_digest_open(pair: mf.Problem, tmp_path: Path) -> None
         ((text,),) = connection.execute("SELECT header FROM mfbandit_studies").fetchall()
         header = json.loads(text)
         assert header.pop("digest")
-        connection.execute("UPDATE mfbandit_studies SET header = ?", (json.dumps(header),))
+        connection.execute("UPDATE mfbandit_studies SET seal = NULL, header = ?", (json.dumps(header),))
     assert load_study(str(tmp_path / "s.db")).ask()
 
 

@@ -13,6 +13,7 @@ import typer
 from mfbandit.cli.options import AllowChangedPolicy, Json
 from mfbandit.cli.output import amount, complain, print_json, print_table
 from mfbandit.errors import InvalidInput
+from mfbandit.storage.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from mfbandit.study import Pull, Study
@@ -31,10 +32,15 @@ StudyName: TypeAlias = Annotated[
     str | None,
     typer.Option("--study", help="Its name, where a storage holds several.", show_default=False),
 ]
+Patience: TypeAlias = Annotated[
+    float, typer.Option(help="Seconds for which a storage that does not answer is tried again.")
+]
 PullId: TypeAlias = Annotated[int, typer.Argument(metavar="PULL", help="Its id.", show_default=False)]
 
 
-def status(storage: StorageUrl, study: StudyName = None, json: Json = False) -> None:
+def status(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
     """Show how far a study is, or which studies a storage holds.
 
     Example: [bold]mfbandit status judges.db[/bold]
@@ -44,7 +50,7 @@ def status(storage: StorageUrl, study: StudyName = None, json: Json = False) -> 
     from mfbandit.storage import open_storage
     from mfbandit.study import load_study
 
-    place = open_storage(storage, existing=True)
+    place = open_storage(storage, existing=True, patience=patience)
     names = list(place.headers())
     if study is None and len(names) != 1:
         results = [load_study(place, name).result() for name in names]
@@ -75,6 +81,7 @@ def ask(
     study: StudyName = None,
     allow_changed_policy: AllowChangedPolicy = False,
     json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
 ) -> None:
     """Get pulls to evaluate; report each with [bold]mfbandit tell[/bold] or [bold]mfbandit fail[/bold].
 
@@ -84,7 +91,7 @@ def ask(
     """
     from mfbandit.engines.words import shown
 
-    opened = _open(storage, study, allow_changed_policy)
+    opened = _open(storage, study, patience, allow_changed_policy)
     pulls = opened.ask(n, lease_seconds=lease)
     where = opened.status
     if json:
@@ -105,6 +112,7 @@ def tell(
     reward: Annotated[str, typer.Argument(metavar="REWARD", help="A number.", show_default=False)],
     study: StudyName = None,
     json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
 ) -> None:
     """Report the reward of a pull.
 
@@ -116,7 +124,7 @@ def tell(
         value = float(reward)
     except ValueError:
         raise InvalidInput(f"a reward must be a number, got {reward!r}") from None
-    opened = _open(storage, study)
+    opened = _open(storage, study, patience)
     _confirm(opened, pull, opened.tell(pull, value), json)
 
 
@@ -126,21 +134,24 @@ def fail(
     reason: Annotated[str, typer.Argument(help="What went wrong.", show_default=False)] = "",
     study: StudyName = None,
     json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
 ) -> None:
     """Report that the evaluation of a pull failed, so that it is tried again.
 
     Example: [bold]mfbandit fail judges.db 17 "the judge did not answer"[/bold]
     """
-    opened = _open(storage, study)
+    opened = _open(storage, study, patience)
     _confirm(opened, pull, opened.fail(pull, reason), json)
 
 
-def retry(storage: StorageUrl, study: StudyName = None, json: Json = False) -> None:
+def retry(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
     """Go on with a study that stopped because an evaluation failed too often.
 
     Example: [bold]mfbandit retry judges.db[/bold]
     """
-    opened = _open(storage, study)
+    opened = _open(storage, study, patience)
     forgiven = opened.retry()
     if json:
         print_json({"status": opened.status, "counted": forgiven})
@@ -148,14 +159,16 @@ def retry(storage: StorageUrl, study: StudyName = None, json: Json = False) -> N
         complain(f"there is nothing to try again: the study is {opened.status}")
 
 
-def best(storage: StorageUrl, study: StudyName = None, json: Json = False) -> None:
+def best(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
     """Print the best arm so far and how sure it is; exit code 1 if there is none yet.
 
     Example: [bold]mfbandit best judges.db[/bold]
     """
     from mfbandit.cli.answer import sentence
 
-    result = _open(storage, study).result()
+    result = _open(storage, study, patience).result()
     if json:
         print_json(result.to_json())
     else:
@@ -168,12 +181,13 @@ def export(
     storage: StorageUrl,
     file: Annotated[Path | None, typer.Argument(help="Where to write.", show_default="the standard output")] = None,
     study: StudyName = None,
+    patience: Patience = PATIENCE_SECONDS,
 ) -> None:
     """Write a study as JSON lines: all its pulls, results and failures, in order.
 
     Example: [bold]mfbandit export judges.db judges.jsonl[/bold]
     """
-    opened = _open(storage, study)
+    opened = _open(storage, study, patience)
     if file is not None and str(file) != "-":
         if not file.absolute().parent.is_dir():
             raise InvalidInput(f"there is no folder {str(file.parent)!r} to write {file.name!r} in")
@@ -205,10 +219,10 @@ def import_(
         print(sentence(result))
 
 
-def _open(storage: str, name: str | None, allow_changed_policy: bool = False) -> Study:
+def _open(storage: str, name: str | None, patience: float, allow_changed_policy: bool = False) -> Study:
     from mfbandit.study import load_study
 
-    return load_study(storage, name, allow_changed_policy=allow_changed_policy)
+    return load_study(storage, name, patience=patience, allow_changed_policy=allow_changed_policy)
 
 
 def _out(study: Study) -> int:

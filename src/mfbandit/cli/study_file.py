@@ -38,6 +38,7 @@ _SETTINGS: dict[str, str] = {
     "alarm_level": "number",
     "lease_seconds": "number",
     "durable": "true or false",
+    "patience": "number",
 }
 _RUNNING: dict[str, str] = {"workers": "whole number", "engine": "text"}
 _TYPES: dict[str, tuple[type, ...]] = {

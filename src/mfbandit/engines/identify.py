@@ -11,6 +11,7 @@ from mfbandit.algorithms import policy as read_policy
 from mfbandit.engines.engine import Evaluate, Resources
 from mfbandit.errors import InvalidInput
 from mfbandit.problem import Problem
+from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.storage.records import Storage
 from mfbandit.study.open import DEFAULT_POLICY, create_study
 
@@ -41,6 +42,7 @@ def identify(
     on_failure: str = "stop",
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
+    patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Result:
     """Find the best arm by real evaluations.
@@ -71,7 +73,7 @@ def identify(
         Seeds of pulls are derived from it.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
-    retries, on_failure, on_violation, alarm_level, allow_changed_policy
+    retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
 
     Returns
@@ -104,11 +106,13 @@ def identify(
         on_failure=on_failure,
         on_violation=on_violation,
         alarm_level=alarm_level,
+        patience=patience,
         allow_changed_policy=allow_changed_policy,
     )
-    return study.optimize(
-        evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
-    )
+    with study:
+        return study.optimize(
+            evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+        )
 
 
 def allocate(
@@ -129,6 +133,7 @@ def allocate(
     on_failure: str = "stop",
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
+    patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Result:
     """Spend a budget on evaluations of which the rewards themselves count: with the least regret.
@@ -143,7 +148,7 @@ def allocate(
         What to spend; never more.
     policy : Policy or str
         A policy for regret, as an object or as ``name:key=value,...``.
-    storage, name, seed, retries, on_failure, on_violation, alarm_level, allow_changed_policy
+    storage, name, seed, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
     workers, engine, progress, callback, resources
         As for `Study.optimize`.
@@ -177,8 +182,10 @@ def allocate(
         on_failure=on_failure,
         on_violation=on_violation,
         alarm_level=alarm_level,
+        patience=patience,
         allow_changed_policy=allow_changed_policy,
     )
-    return study.optimize(
-        evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
-    )
+    with study:
+        return study.optimize(
+            evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+        )

@@ -79,7 +79,7 @@ class _Run:
         self.display, self.callback = display, callback
         self.running: dict[int, tuple[Pull, Future[Any]]] = {}
         self.reports: SimpleQueue[int | None] = SimpleQueue()
-        self.interrupts = Interrupts(lambda: self.reports.put(None))
+        self.interrupts = Interrupts(self._wake)
         self.lease = min(_LEASE_SECONDS, study.settings.lease_seconds)
         self.next_beat = time.monotonic() + self.lease / _BEATS
         self.pause = _SHORT_PAUSE
@@ -97,6 +97,7 @@ class _Run:
             cancelled = True
         finally:
             self._leave()
+            self.study.hurry(False)
         if self.refused is not None:
             raise self.refused
         ended = self.study.status != "running"
@@ -115,6 +116,11 @@ class _Run:
             self._look_after()
             self._take_in()
 
+    def _wake(self) -> None:
+        """Somebody wants to end: wait neither for reports nor for a storage that does not answer."""
+        self.reports.put(None)
+        self.study.hurry(True)
+
     def _stopping(self) -> bool:
         """Whether somebody wants to end; evaluations that run get a moment to finish."""
         if not self.interrupts.count:
@@ -126,7 +132,7 @@ class _Run:
         return True
 
     def _hand_out(self) -> None:
-        pulls = self.study.ask(self.workers - len(self.running), lease_seconds=self.lease)
+        pulls = self.study.ask(self.workers - len(self.running), lease_seconds=self.lease, in_process=True)
         for place, pull in enumerate(pulls):
             try:
                 future = self.engine.submit(pull)

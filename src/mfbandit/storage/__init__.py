@@ -6,12 +6,13 @@ from typing import Any
 
 from mfbandit.errors import InvalidInput
 from mfbandit.storage.memory import MemoryStorage
+from mfbandit.storage.patience import PATIENCE_SECONDS, check_patience
 from mfbandit.storage.records import Log, Record, Storage
 
 __all__ = ["Log", "MemoryStorage", "Record", "Storage", "open_storage"]
 
 
-def open_storage(where: Any = None, *, existing: bool = False) -> Storage:
+def open_storage(where: Any = None, *, existing: bool = False, patience: float = PATIENCE_SECONDS) -> Storage:
     """Open a storage.
 
     Parameters
@@ -21,6 +22,8 @@ def open_storage(where: Any = None, *, existing: bool = False) -> Storage:
         returned as it is. None is a new storage in memory.
     existing : bool
         Refuse a file that does not exist instead of making it.
+    patience : float
+        For how many seconds a server that does not answer is tried again. A storage object has its own.
 
     Returns
     -------
@@ -31,6 +34,7 @@ def open_storage(where: Any = None, *, existing: bool = False) -> Storage:
     >>> open_storage().headers()
     {}
     """
+    check_patience(patience)
     if where is None:
         return MemoryStorage()
     if hasattr(where, "headers") and hasattr(where, "log"):
@@ -39,4 +43,4 @@ def open_storage(where: Any = None, *, existing: bool = False) -> Storage:
         raise InvalidInput(f"a storage is a URL, a path or a storage object, got {where!r}")
     from mfbandit.storage.sql import SQLStorage
 
-    return SQLStorage(where, existing=existing)
+    return SQLStorage(where, existing=existing, patience=patience)

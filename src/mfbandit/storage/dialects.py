@@ -16,8 +16,8 @@ from mfbandit.errors import StorageError
 
 __all__ = ["Dialect", "dialect_of"]
 
-#: How long a writer waits for its turn before it gives up.
-_PATIENCE_SECONDS = 120.0
+#: SQLite counts the time that it waits in milliseconds, and takes no more than a number of 32 bits.
+_LONGEST_WAIT = 1e6
 #: Pages after which the write-ahead log of a SQLite file is moved into the file and written anew from its start.
 #: Writing over what is there is faster than to let a file grow, which its file system has to note down as well.
 _LOG_PAGES = 500
@@ -36,6 +36,8 @@ class Dialect(Protocol):
     mark: str
     """The placeholder of its driver."""
     connect_args: dict[str, Any]
+    may_lose_its_end: bool
+    """Whether the end of a log can be lost while processes that know it live on."""
 
     @property
     def errors(self) -> type[Exception]:
@@ -46,6 +48,9 @@ class Dialect(Protocol):
 
     def leave(self) -> None:
         """Let go of what `greet` opened."""
+
+    def check_place(self) -> None:
+        """Refuse to go on if what is open is no longer what others find."""
 
     def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer of the study can come between."""
@@ -65,12 +70,15 @@ class Dialect(Protocol):
     def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
 
+    def reason(self, error: BaseException) -> str:
+        """Why a step did not succeed, in a few words."""
 
-def dialect_of(where: str | os.PathLike[str], existing: bool) -> Dialect:
+
+def dialect_of(where: str | os.PathLike[str], existing: bool, patience: float) -> Dialect:
     """The kind of database that a URL or a path means."""
     text = os.fspath(where)
     if "://" not in text:
-        return SQLite(text, existing)
+        return SQLite(text, existing, patience)
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError) as error:
@@ -79,9 +87,9 @@ def dialect_of(where: str | os.PathLike[str], existing: bool) -> Dialect:
     if kind == "sqlite":
         if not url.database or url.database == ":memory:":
             raise StorageError(f"{text!r} names no file; a study in memory is made with storage=None")
-        return SQLite(url.database, existing)
+        return SQLite(url.database, existing, patience)
     if kind in ("postgresql", "postgres"):
-        return PostgreSQL(url)
+        return PostgreSQL(url, patience)
     raise StorageError(f"a storage is sqlite:///file.db or postgresql://..., got {text!r}")
 
 
@@ -97,8 +105,10 @@ class SQLite:
     """
 
     mark = "?"
+    #: Whoever knows it runs on the machine that would have to lose its power.
+    may_lose_its_end = False
 
-    def __init__(self, path: str, existing: bool) -> None:
+    def __init__(self, path: str, existing: bool, patience: float) -> None:
         file = Path(path).absolute()
         if existing and not file.is_file():
             raise StorageError(f"there is no file {path!r}")
@@ -107,7 +117,11 @@ class SQLite:
         self.driver_url = sa.URL.create("sqlite", database=str(file))
         self.url = f"sqlite:///{file}"
         self.place = str(path)
-        self.connect_args = {"timeout": _PATIENCE_SECONDS, "check_same_thread": False}
+        self._path = str(file)
+        self._patience = patience
+        self.connect_args = {"timeout": min(patience, _LONGEST_WAIT), "check_same_thread": False}
+        #: Which file it was when it was first opened.
+        self._file: tuple[int, int] | None = None
         #: Whether the transaction that is open is to be safe.
         self._safe = False
         #: Whether SQLite is to wait for the disk, and at which commits it does; None: not yet known.
@@ -131,12 +145,25 @@ class SQLite:
         driver.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         self._level = None
         self._sqlite_waits = mode != "wal" or not hasattr(os, "fdatasync")
+        if self._file is None:
+            self._file = _identity(self._path)
 
     def leave(self) -> None:
         """Let go of what was opened for a connection."""
         if self._close_ahead is not None:
             self._close_ahead()
         self._ahead = self._close_ahead = None
+
+    def check_place(self) -> None:
+        """Refuse to go on if the file was deleted or replaced: SQLite would write on to what nobody finds."""
+        found = _identity(self._path)
+        if found == self._file:
+            return
+        what = "deleted or moved" if found is None else "replaced by another file"
+        raise StorageError(
+            f"{self.place} was {what} while it was open: nothing more is written, and what was written since may "
+            "be lost; put the file back or start a new study"
+        )
 
     def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer can come between."""
@@ -150,6 +177,9 @@ class SQLite:
     def commit(self, driver: Any) -> None:
         """End the transaction; one that is to be safe is on the disk afterwards."""
         driver.execute("COMMIT")
+        if self._safe:
+            # A result is confirmed only if others can find it; the next step looks after the rest.
+            self.check_place()
         if self._safe and not self._sqlite_waits:
             try:
                 if self._ahead is None:
@@ -157,6 +187,11 @@ class SQLite:
                     # Also when nobody closes the storage.
                     self._close_ahead = weakref.finalize(self, os.close, self._ahead)
                 os.fdatasync(self._ahead)
+                if not os.fstat(self._ahead).st_nlink:
+                    raise StorageError(
+                        f"{self.place}-wal was deleted while it was open: the last results are in it, and are lost "
+                        "to others; leave the files beside a study alone while it is open"
+                    )
             except OSError as error:
                 raise sqlite3.OperationalError(f"the disk reports: {error.strerror}") from error
 
@@ -176,16 +211,29 @@ class SQLite:
 
     def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
-        text = str(error)
+        text = " ".join(str(error).split())
         if "not a database" in text:
             return f"{self.place} is not a SQLite file"
-        if "malformed" in text:
+        if "malformed" in text or "decode" in text:
             return f"{self.place} is damaged: part of the SQLite file is missing or was overwritten"
         if "locked" in text or "busy" in text:
-            return f"{self.place} has been locked by another program for {_PATIENCE_SECONDS:g} s"
+            return f"{self.place} has been locked by another program for {self._patience:g} s"
         if "full" in text:
             return f"{self.place} could not be written: the disk is full"
         return f"{self.place} could not be used: {text}"
+
+    def reason(self, error: BaseException) -> str:
+        """Why a step did not succeed, in a few words."""
+        return str(error)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file a path leads to; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _open_ahead(driver: Any) -> int:
@@ -205,12 +253,24 @@ class PostgreSQL:
     """A database on a PostgreSQL server, through psycopg 3."""
 
     mark = "%s"
+    #: Of what was not waited for, a server that crashes loses the end.
+    may_lose_its_end = True
 
-    def __init__(self, url: sa.URL) -> None:
+    def __init__(self, url: sa.URL, patience: float) -> None:
         self.driver_url = url.set(drivername="postgresql+psycopg")
         self.url = url.render_as_string(hide_password=False)
         self.place = url.render_as_string(hide_password=True)
-        self.connect_args: dict[str, Any] = {"application_name": "mfbandit"}
+        #: A server that is gone without a word is noticed within a minute, not after hours.
+        defaults: dict[str, Any] = {
+            "application_name": "mfbandit",
+            "connect_timeout": int(min(max(patience, 2.0), 10.0)),
+            "keepalives_idle": 20,
+            "keepalives_interval": 10,
+            "keepalives_count": 3,
+        }
+        self.connect_args = {key: value for key, value in defaults.items() if key not in url.query}
+        #: What makes a commit wait for the disk.
+        self._waits = ""
 
     @property
     def errors(self) -> type[Exception]:
@@ -221,15 +281,20 @@ class PostgreSQL:
 
     def greet(self, driver: Any) -> None:
         """Set up a new connection."""
+        (usual,) = driver.execute("SHOW synchronous_commit").fetchone()
+        self._waits = "SET LOCAL synchronous_commit = on; " if usual == "off" else ""
 
     def leave(self) -> None:
         """Nothing to let go of."""
 
+    def check_place(self) -> None:
+        """A server is where it was."""
+
     def begin(self, driver: Any, study: int, safe: bool) -> None:
         """Start a transaction that no other writer of the study can come between."""
         # One message instead of three. A commit that need not be safe does not wait for the disk.
-        swift = "" if safe else "SET LOCAL synchronous_commit = off; "
-        driver.execute(f"BEGIN; {swift}SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {int(study)})")
+        disk = self._waits if safe else "SET LOCAL synchronous_commit = off; "
+        driver.execute(f"BEGIN; {disk}SELECT pg_advisory_xact_lock({_LOCK_SPACE}, {int(study)})")
 
     def commit(self, driver: Any) -> None:
         """End the transaction; the server waits for the disk where it is to be safe."""
@@ -248,12 +313,17 @@ class PostgreSQL:
         """Whether a new attempt may succeed."""
         state = getattr(error, "sqlstate", None)
         if state is None:
-            # The driver's own: the connection was lost, or could not be made.
-            return connected and type(error).__name__ == "OperationalError"
+            # The driver's own: the connection was lost, or could not be made. A server that never answered may
+            # not be there at all, which is said at once; one that is just starting says so.
+            lost = type(error).__name__ == "OperationalError"
+            return lost and (connected or "the database system is" in str(error))
         # Lost connections, servers that start or stop, deadlocks, too many clients for the moment.
         return state[:2] in ("08", "40") or state in ("57P01", "57P02", "57P03", "53300")
 
     def sentence(self, error: BaseException) -> str:
         """What went wrong, for people."""
-        text = " ".join(str(error).split())
-        return f"{self.place} could not be used: {text}"
+        return f"{self.place} could not be used: {self.reason(error)}"
+
+    def reason(self, error: BaseException) -> str:
+        """Why a step did not succeed, in a few words."""
+        return " ".join(str(error).split())

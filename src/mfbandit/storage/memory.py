@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Sequence
 
 from mfbandit.errors import StorageError
+from mfbandit.storage.digest import LogDigest
 from mfbandit.storage.records import LEASE, ROUND, Decide, Record
 
 __all__ = ["MemoryLog", "MemoryStorage"]
@@ -22,6 +23,8 @@ class MemoryLog:
         self._values = array("d")
         self._texts: dict[int, str] = {}
         self._lock = threading.Lock()
+        #: The digest of the first so many records, as far as somebody wanted to know.
+        self._digest, self._digested = LogDigest(), 0
 
     def read(self, after: int) -> Sequence[Record]:
         """The records from position `after` on."""
@@ -50,6 +53,15 @@ class MemoryLog:
                 self._values.append(value)
                 self._kinds.append(kind)
             return len(self._kinds)
+
+    def digest(self, length: int) -> str:
+        """The digest of the first `length` records."""
+        with self._lock:
+            if length < self._digested:
+                self._digest, self._digested = LogDigest(), 0
+            self._digest.add(self._between(self._digested, length))
+            self._digested = length
+            return self._digest.hex()
 
     def _between(self, start: int, end: int) -> list[Record]:
         text = self._texts.get

@@ -6,6 +6,7 @@ whole number::
 
     ROUND    pull = number of its first pull   text = its rows and what `plan` noted (JSON)
     LEASE    pull                              value = until when it is handed out, 0 if taken back
+                                               text = for how many seconds, and which process has it
     RESULT   pull                              value = its reward
     FAILURE  pull                              text = why it failed
     RETRY    pull                              its failures are forgiven
@@ -32,6 +33,7 @@ __all__ = [
     "Decide",
     "Interrupted",
     "Log",
+    "LogChanged",
     "Record",
     "Storage",
 ]
@@ -42,7 +44,17 @@ KINDS = ("round", "lease", "result", "failure", "retry")
 
 
 class Interrupted(StorageError):
-    """A step was cut off, and may or may not have been written: read the log, then decide again."""
+    """A step was cut off, and may or may not have been written: read the log, then decide again.
+
+    `position` and `records` say what was to be written, and where, if it was decided already.
+    """
+
+    position: int = 0
+    records: Sequence[Record] = ()
+
+
+class LogChanged(Interrupted):
+    """The log no longer holds what was read from it: its end was lost, so read all of it again."""
 
 
 class Record(NamedTuple):
@@ -94,7 +106,15 @@ class Log(Protocol):
         -------
         int
             The length of the log afterwards.
+
+        Raises
+        ------
+        LogChanged
+            If the log no longer holds what was read from it before, as after a crash of a server.
         """
+
+    def digest(self, length: int) -> str:
+        """The digest of the first `length` records: see `mfbandit.storage.digest`."""
 
 
 class Storage(Protocol):

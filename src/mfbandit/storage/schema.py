@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from mfbandit.errors import StorageError
 from mfbandit.storage.records import RESULT, ROUND
 
-__all__ = ["SCHEMA", "check_schema", "log_table", "make_tables", "studies_table"]
+__all__ = ["SCHEMA", "log_table", "make_tables", "schema_version", "studies_table"]
 
-#: Version of the tables; a newer one is refused.
-SCHEMA = 1
+#: Version of the tables; a newer one is refused. Version 1 had no seals.
+SCHEMA = 2
 
 metadata = sa.MetaData()
 schema_table = sa.Table("mfbandit_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
@@ -20,6 +20,7 @@ studies_table = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("header", sa.Text, nullable=False),
+    sa.Column("seal", sa.BigInteger),
 )
 log_table = sa.Table(
     "mfbandit_log",
@@ -30,6 +31,7 @@ log_table = sa.Table(
     sa.Column("pull", sa.BigInteger, nullable=False),
     sa.Column("value", sa.Double, nullable=False),
     sa.Column("text", sa.Text),
+    sa.Column("seal", sa.BigInteger),
     sqlite_with_rowid=False,
 )
 # Writers hold a lock and know all records before their own; this index is the second line of defence: the
@@ -46,14 +48,20 @@ sa.Index(
 )
 
 
-def make_tables(connection: sa.Connection) -> None:
-    """Make the tables of a new database."""
-    metadata.create_all(connection)
-    connection.execute(sa.insert(schema_table).values(version=SCHEMA))
+def make_tables(connection: sa.Connection, version: int) -> None:
+    """Make the tables of a new database (version 0), or bring older ones up to date."""
+    if version == 0:
+        metadata.create_all(connection)
+        connection.execute(sa.insert(schema_table).values(version=SCHEMA))
+    elif version == 1:
+        # Records that are there have no seal: the next one that is written covers them too.
+        for table in (studies_table, log_table):
+            connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN seal BIGINT"))
+        connection.execute(sa.update(schema_table).values(version=SCHEMA))
 
 
-def check_schema(connection: sa.Connection, place: str) -> bool:
-    """Whether the database has the tables; refuses one of a newer version."""
+def schema_version(connection: sa.Connection, place: str) -> int:
+    """The version of a database's tables, 0 if it has none; refuses a newer one."""
     names = set(sa.inspect(connection).get_table_names())
     if "mfbandit_schema" not in names:
         if names and connection.dialect.name == "sqlite":
@@ -61,12 +69,12 @@ def check_schema(connection: sa.Connection, place: str) -> bool:
                 f"{place} is a database of another program (it has a table {min(names)!r}): "
                 "give the studies a file of their own"
             )
-        return False
+        return 0
     versions = list(connection.execute(sa.select(schema_table.c.version)).scalars())
-    if versions != [SCHEMA]:
+    if len(versions) != 1 or versions[0] not in range(1, SCHEMA + 1):
         found = versions[0] if len(versions) == 1 else versions
         raise StorageError(
             f"{place} has tables of version {found}, and this mfbandit knows version {SCHEMA}: "
             "install the mfbandit that wrote it, or a newer one"
         )
-    return True
+    return int(versions[0])

@@ -5,14 +5,14 @@ advisory lock per study on PostgreSQL. Inside it, the writer reads what is new, 
 primary key (study, position) makes sure that it knew everything before.
 
 Results are safe when `tell` returns: SQLite writes its log ahead (WAL), and that is waited for. Leases are not
-waited for, since losing one with the power only means that its pull is handed out again.
+waited for, since losing one with the power only means that its pull is handed out again. What is lost is always
+the end of the log: a record that is waited for makes all before it safe too.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -20,17 +20,17 @@ import sqlalchemy as sa
 
 from mfbandit.errors import MissingExtra, StorageError
 from mfbandit.storage.dialects import Dialect, dialect_of
-from mfbandit.storage.records import LEASE, ROUND, Decide, Interrupted, Record
-from mfbandit.storage.schema import check_schema, make_tables, studies_table
+from mfbandit.storage.digest import text_seal
+from mfbandit.storage.patience import PATIENCE_SECONDS, Outage, check_patience
+from mfbandit.storage.records import Record
+from mfbandit.storage.schema import SCHEMA, make_tables, schema_version, studies_table
+from mfbandit.storage.sql_log import SQLLog
 
 __all__ = ["SQLLog", "SQLStorage"]
 
 T = TypeVar("T")
 
 _of_parents: list[sa.Connection | None] = []
-
-#: How often a step is tried again when the server or the file turned it away.
-_ATTEMPTS = 8
 
 
 class SQLStorage:
@@ -42,11 +42,22 @@ class SQLStorage:
         ``sqlite:///file.db``, a path of a SQLite file, or ``postgresql://user@host/database``.
     existing : bool
         Refuse a file that does not exist instead of making it.
+    patience : float
+        For how many seconds a server that does not answer, or a file that is locked, is tried again.
     """
 
-    def __init__(self, where: str | os.PathLike[str], *, existing: bool = False) -> None:
-        self.dialect: Dialect = dialect_of(where, existing)
+    def __init__(
+        self,
+        where: str | os.PathLike[str],
+        *,
+        existing: bool = False,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.patience = check_patience(patience)
+        self.dialect: Dialect = dialect_of(where, existing, self.patience)
         self.url = self.dialect.url
+        #: Whether somebody wants to end, and is not to be kept waiting for a storage that does not answer.
+        self.hurry = False
         self._lock = threading.RLock()
         self._connection: sa.Connection | None = None
         #: The driver's own connection: the few statements of every step go to it directly, which is faster.
@@ -63,10 +74,10 @@ class SQLStorage:
         def add(connection: sa.Connection) -> bool:
             if connection.execute(known).first() is not None:
                 return False
-            connection.execute(sa.insert(studies_table).values(name=name, header=header))
+            values = {"name": name, "header": header, "seal": text_seal(name + header)}
+            connection.execute(sa.insert(studies_table).values(values))
             if records:
-                number = connection.execute(known).scalar_one()
-                SQLLog(self, number)._append(self.driver, 0, records)
+                SQLLog(self, connection.execute(known).scalar_one(), name).begin_with(self.driver, records)
             return True
 
         return self.step(lambda connection: self._alone(connection, add))
@@ -74,9 +85,13 @@ class SQLStorage:
     def headers(self) -> dict[str, str]:
         """The header of every study, by name, oldest first."""
         columns = studies_table.c
-        query = sa.select(columns.name, columns.header).order_by(columns.id)
+        query = sa.select(columns.name, columns.header, columns.seal).order_by(columns.id)
         rows = self.step(lambda connection: connection.execute(query).all())
-        return {row.name: row.header for row in rows}
+        if not all(isinstance(row.name, str) and isinstance(row.header, str) for row in rows):
+            raise StorageError(f"{self.dialect.place} is damaged: the header of a study was overwritten")
+        # A header that was changed is none, which whoever reads it finds out; the other studies are none the worse.
+        whole = [row.seal is None or row.seal == text_seal(row.name + row.header) for row in rows]
+        return {row.name: row.header if right else "" for row, right in zip(rows, whole, strict=True)}
 
     def log(self, name: str) -> SQLLog:
         """The log of a study."""
@@ -84,7 +99,7 @@ class SQLStorage:
         number = self.step(lambda connection: connection.execute(query).scalar())
         if number is None:
             raise StorageError(f"no study is named {name!r} in {self.dialect.place}")
-        return SQLLog(self, number)
+        return SQLLog(self, number, name)
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -101,19 +116,24 @@ class SQLStorage:
         What `decide` functions raise goes through; errors of the database become a StorageError.
         """
         with self._lock:
-            for attempt in range(_ATTEMPTS):
+            outage = Outage(self.dialect.place, self.patience)
+            while True:
                 try:
-                    return work(self._connected())
+                    connection = self._connected()
+                    outage.over()
+                    return work(connection)
                 except (sa.exc.DBAPIError, self.dialect.errors) as error:
                     self.abandon()
                     cause = cause_of(error)
-                    if attempt == _ATTEMPTS - 1 or not self.dialect.passing(cause, self._was_connected):
-                        raise StorageError(self.dialect.sentence(cause)) from error
-                    time.sleep(0.01 * 2**attempt)
+                    passing = self.dialect.passing(cause, self._was_connected)
+                    if not passing or not outage.wait(self.dialect.reason(cause), self.hurry):
+                        raise StorageError(self.dialect.sentence(cause) + outage.waited()) from error
+                except UnicodeDecodeError as error:  # what is no text stands where a text should
+                    self.abandon()
+                    raise StorageError(self.dialect.sentence(error)) from error
                 except BaseException:
                     self._roll_back()
                     raise
-        raise AssertionError("a step either returns or raises")
 
     def _make_engine(self) -> sa.Engine:
         try:
@@ -138,14 +158,14 @@ class SQLStorage:
             self.driver = self._connection.connection.driver_connection
             self.dialect.greet(self.driver)
             self._was_connected = True
+        self.dialect.check_place()
         return self._connection
 
     def _prepare(self, connection: sa.Connection) -> None:
         def make(connection: sa.Connection) -> None:
-            if not check_schema(connection, self.dialect.place):
-                make_tables(connection)
+            make_tables(connection, schema_version(connection, self.dialect.place))
 
-        if not check_schema(connection, self.dialect.place):
+        if schema_version(connection, self.dialect.place) < SCHEMA:
             self._alone(connection, make)
 
     def _alone(self, connection: sa.Connection, work: Callable[[sa.Connection], T]) -> T:
@@ -172,77 +192,6 @@ class SQLStorage:
             except (sa.exc.DBAPIError, self.dialect.errors):
                 pass
             self._connection = None
-
-
-class SQLLog:
-    """The log of one study in a database."""
-
-    def __init__(self, storage: SQLStorage, number: int) -> None:
-        self._storage = storage
-        self._number = number
-        mark = storage.dialect.mark
-        table = f"FROM mfbandit_log WHERE study = {int(number)} AND"
-        columns = "SELECT kind, pull, value, text"
-        self._select = f"{columns} {table} position >= {mark} ORDER BY position"
-        self._select_settled = f"{columns} {table} kind <> {LEASE} AND position < {mark} ORDER BY position"
-        self._select_last = f"SELECT position {table} kind = {ROUND} ORDER BY position DESC LIMIT 1"
-        self._insert = (
-            "INSERT INTO mfbandit_log (study, position, kind, pull, value, text) "
-            f"VALUES ({int(number)}, {', '.join([mark] * 5)})"
-        )
-
-    def read(self, after: int) -> Sequence[Record]:
-        """The records from position `after` on."""
-        return self._storage.step(lambda connection: self._news(self._storage.driver, after))
-
-    def past(self) -> tuple[int, Sequence[Record], Sequence[Record]]:
-        """Everything: the length, the records before the last round, the records from it on."""
-
-        def look(connection: sa.Connection) -> tuple[int, Sequence[Record], Sequence[Record]]:
-            driver = self._storage.driver
-            last = driver.execute(self._select_last).fetchone()
-            start = 0 if last is None else int(last[0])
-            # What follows the last round may grow in the meantime; what comes before it cannot.
-            current = self._news(driver, start)
-            settled = driver.execute(self._select_settled, (start,)).fetchall()
-            return start + len(current), settled, current
-
-        return self._storage.step(look)
-
-    def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
-        """Show `decide` what is new, and append what it returns, as one step."""
-        dialect = self._storage.dialect
-
-        def write(connection: sa.Connection) -> int:
-            driver = self._storage.driver
-            dialect.begin(driver, self._number, safe)
-            news = self._news(driver, after)
-            length = after + len(news)
-            try:
-                records = decide(news, lambda: dialect.now(driver))
-                self._append(driver, length, records)
-                if records:
-                    dialect.commit(driver)
-                else:
-                    driver.execute("ROLLBACK")
-            except dialect.errors as error:
-                # The caller may have decided already: only the caller can try again.
-                self._storage.abandon()
-                kind = Interrupted if dialect.passing(error, True) else StorageError
-                raise kind(dialect.sentence(error)) from error
-            return length + len(records)
-
-        return self._storage.step(write)
-
-    def _append(self, driver: Any, length: int, records: Sequence[Record]) -> None:
-        if len(records) == 1:
-            driver.execute(self._insert, (length, *records[0]))
-        elif records:
-            rows = [(length + place, *record) for place, record in enumerate(records)]
-            driver.cursor().executemany(self._insert, rows)
-
-    def _news(self, driver: Any, after: int) -> list[Record]:
-        return [Record(*row) for row in driver.execute(self._select, (after,)).fetchall()]
 
 
 def cause_of(error: BaseException) -> BaseException:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.errors import RewardError
+from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.problem import RewardKind
 
-__all__ = ["RewardCheck", "plain_text"]
+__all__ = ["RewardCheck", "check_lease", "plain_text"]
 
 #: Gaussian rewards beyond this would overflow when squared and summed.
 _HUGE = 1e150
@@ -60,6 +60,23 @@ class RewardCheck:
         if not self._low <= reward <= self._high:
             raise RewardError(f"a reward {self._rule}, got {reward!r}")
         return reward + 0.0  # type: ignore[no-any-return]
+
+
+def check_lease(seconds: Any) -> float:
+    """Refuse what is no time for which a pull can be handed out.
+
+    Examples
+    --------
+    >>> check_lease(60)
+    60.0
+    >>> check_lease(float("inf"))
+    Traceback (most recent call last):
+    mfbandit.errors.InvalidInput: lease_seconds must be a finite number > 0, got inf; a day is 86400
+    """
+    number = isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool)
+    if not number or not 0.0 < seconds < math.inf:
+        raise InvalidInput(f"lease_seconds must be a finite number > 0, got {seconds!r}; a day is 86400")
+    return float(seconds)
 
 
 def _number(reward: Any) -> float:

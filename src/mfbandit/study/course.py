@@ -120,7 +120,7 @@ class Course:
             if kind == RESULT:
                 self.result(record.pull, record.value)
             elif kind == LEASE:
-                self.round.lease(record.pull - self.round.first, record.value)
+                self.round.lease(record.pull - self.round.first, record.value, record.text)
             elif kind == ROUND:
                 self._follow(record)
             elif kind == FAILURE:
@@ -344,7 +344,8 @@ class Course:
             self._believe({} if action == "stop" else widened(self.problem, self.added, found, action))
         arms = list(self.lineup.arms) if left is None else left
         self._line_up(arms)
-        return f',"arms":{arms}{write_beliefs(self.broken, self.added)}'
+        listed = ",".join(map(str, arms))
+        return f',"arms":[{listed}]{write_beliefs(self.broken, self.added)}'
 
     def _believe(self, added: dict[int, float]) -> None:
         """Take bias bounds to be wider by so much, in unit scale, by fidelity."""

@@ -1,12 +1,13 @@
 """The desk of a study: where pulls are handed out and their results taken in.
 
-Every action is one step on the log (`Log.exchange`): follow what others wrote, decide, write. Should a step
-be cut off half-way, the study is read again from the log.
+Every action is one step on the log (`Log.exchange`): follow what others wrote, decide, write.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -14,23 +15,14 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from mfbandit.errors import InvalidInput, StudyError
-from mfbandit.storage.records import (
-    FAILURE,
-    LEASE,
-    RESULT,
-    RETRY,
-    Decide,
-    Interrupted,
-    Log,
-    Record,
-    Storage,
-)
-from mfbandit.study.checks import RewardCheck, plain_text
-from mfbandit.study.course import Course
+from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, Record, Storage
+from mfbandit.study.checks import RewardCheck, check_lease, plain_text
 from mfbandit.study.lineup import copy_state
+from mfbandit.study.owner import Owners, this_process
 from mfbandit.study.policy_digest import PolicyCode
 from mfbandit.study.pull import Pull, Seeds, make_pull
-from mfbandit.study.resume import resume
+from mfbandit.study.replica import Replica
+from mfbandit.study.round import lease_note
 from mfbandit.study.settings import Header
 
 __all__ = ["Desk"]
@@ -42,36 +34,32 @@ Clock = Callable[[], float]
 _LOOK_AFTER_SECONDS = 0.002
 _COMPILE_AFTER_SECONDS = 0.02
 _COMPILE_AFTER_ROUNDS = 100
-#: How often a step that was cut off is done again.
-_ATTEMPTS = 5
 #: What a report of a pull can be.
 _AWAITED, _LATE, _UNKNOWN = 1, 0, -1
 
 
-class Desk:
+class Desk(Replica):
     """Hands out the pulls of a study and takes in their results."""
 
     def __init__(
         self, storage: Storage, name: str, header: Header, durable: bool = True, allow_changed_policy: bool = False
     ) -> None:
         settings = header.settings
-        self.name = name
-        self.storage = storage
-        self.settings = settings
-        self.identity = header.identity
         self.code = PolicyCode(name, header, allow_changed_policy)
+        super().__init__(storage, name, settings, header.identity)
         self._durable = durable
-        self._log: Log = storage.log(name)
-        self._lock = threading.RLock()
         self._seeds = Seeds(settings.seed)
         self._arms = settings.problem.arms
         self._fidelities = [fidelity.name for fidelity in settings.problem.fidelities]
         self._check_reward = RewardCheck(settings.problem.reward)
         #: How far the clock of the storage is ahead of this process's; known after the first ask.
         self._clock_ahead = math.inf
-        self._load()
+        #: Pulls that this process evaluates itself, how leases call it, and what it knows of others.
+        self._held: set[int] = set()
+        self._process, self._owner = 0, ""
+        self._owners = Owners()
 
-    def ask(self, n: int = 1, *, lease_seconds: float | None = None) -> list[Pull]:
+    def ask(self, n: int = 1, *, lease_seconds: float | None = None, in_process: bool = False) -> list[Pull]:
         """Get up to `n` pulls that may run at once.
 
         Parameters
@@ -81,6 +69,9 @@ class Desk:
         lease_seconds : float, optional
             How long they are yours; after that, and without a `heartbeat`, they are handed out again.
             The study's own setting by default.
+        in_process : bool
+            Whether this process evaluates them, so that they are lost with it: should it be killed, other
+            processes on this machine (with Linux) are handed them at once, and need not wait for the lease to end.
 
         Returns
         -------
@@ -90,18 +81,18 @@ class Desk:
         """
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise InvalidInput(f"n must be a whole number >= 1, got {n!r}")
-        term = self.settings.lease_seconds if lease_seconds is None else lease_seconds
-        if not term > 0.0:
-            raise InvalidInput(f"lease_seconds must be a number > 0, got {lease_seconds!r}")
+        term = self._term(lease_seconds)
+        note = lease_note(term, self._my_name() if in_process else "")
         self._maybe_compile()
         pulls: list[Pull] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             course = self._follow(news)
-            pulls.clear()
+            self._drop(pulls)
+            records = []
             if course.due:
                 self.code.check()
-            records = [course.plan()] if course.due else []
+                records.append(course.plan())
             if course.ended or course.stuck:
                 return records
             playing, now = course.round, clock()
@@ -110,15 +101,24 @@ class Desk:
             while len(pulls) < n:
                 place = playing.next_place()
                 if place < 0:
+                    if self._take_back_abandoned():
+                        continue
                     break
-                playing.lease(place, now + term)
-                records.append(Record(LEASE, playing.first + place, now + term))
+                playing.lease(place, now + term, note)
+                records.append(Record(LEASE, playing.first + place, now + term, note))
                 pulls.append(self._pull(place))
+                if in_process:
+                    self._held.add(playing.first + place)
             return records
 
         with self._lock:
-            if self._course.round.fresh < self._course.round.size or not self._nothing_to_ask():
-                self._exchange(decide, False)
+            self._check_open()
+            try:
+                if self._course.round.fresh < self._course.round.size or not self._nothing_to_ask():
+                    self._exchange(decide, False)
+            except BaseException:
+                self._drop(pulls)
+                raise
         return pulls
 
     def tell(self, pull: Pull | int, reward: float) -> bool:
@@ -164,8 +164,7 @@ class Desk:
 
     def heartbeat(self, pulls: Iterable[Pull], *, lease_seconds: float | None = None) -> list[Pull]:
         """Say that pulls are still being worked on; returns those that are still wanted."""
-        term = self.settings.lease_seconds if lease_seconds is None else lease_seconds
-        return self._lease_again(pulls, term)
+        return self._lease_again(pulls, self._term(lease_seconds))
 
     def release(self, pulls: Iterable[Pull]) -> None:
         """Give back pulls that nobody will evaluate, so that they are handed out again at once."""
@@ -186,39 +185,6 @@ class Desk:
             self._exchange(decide, self._durable)
         return bool(forgiven)
 
-    def _load(self) -> None:
-        self._seen, self._course = resume(self.settings, self._log)
-        self._stale = False
-
-    def current(self) -> Course:
-        """The course with all that others have written."""
-        with self._lock:
-            if self._stale:
-                self._load()
-            return self._follow(self._log.read(self._seen))
-
-    def _follow(self, news: Sequence[Record]) -> Course:
-        if news:
-            self._course.apply(news)
-            self._seen += len(news)
-        return self._course
-
-    def _exchange(self, decide: Decide, safe: bool) -> None:
-        """Read what is new, decide and write, as one step."""
-        for attempt in range(_ATTEMPTS):
-            if self._stale:
-                self._load()
-            # Until the step is through, the course may be ahead of the log; if it fails, it is read again.
-            self._stale = True
-            try:
-                self._seen = self._log.exchange(self._seen, decide, safe=safe)
-            except Interrupted:
-                if attempt == _ATTEMPTS - 1:
-                    raise
-            else:
-                self._stale = False
-                return
-
     def _nothing_to_ask(self) -> bool:
         """Whether a look at the log, without a lock on it, shows that nothing can be handed out."""
         if self._stale or self._course.due or self._course.round.next_place() >= 0:
@@ -228,7 +194,38 @@ class Desk:
         if course.ended or course.stuck:
             return True
         expired = playing.soonest <= time.monotonic() + self._clock_ahead
-        return not course.due and not expired and playing.next_place() < 0
+        return not course.due and not expired and playing.next_place() < 0 and not playing.abandoned(self._is_gone)
+
+    def _term(self, lease_seconds: float | None) -> float:
+        """For how long a pull is handed out."""
+        return self.settings.lease_seconds if lease_seconds is None else check_lease(lease_seconds)
+
+    def _my_name(self) -> str:
+        """How leases call this study in this process; another after a fork."""
+        if self._process != os.getpid():
+            self._process, self._owner = os.getpid(), this_process(secrets.token_hex(3))
+            self._held = set()
+        return self._owner
+
+    def _is_gone(self, place: int, owner: str) -> bool:
+        """Whether nobody works on a place any more that a process had taken for itself."""
+        if owner == self._my_name():
+            # Its result was lost by the storage after it had been told.
+            return self._course.round.first + place not in self._held
+        return self._owners.is_gone(owner)
+
+    def _drop(self, pulls: list[Pull]) -> None:
+        """Forget pulls that were not handed out after all."""
+        self._held.difference_update(pull.id for pull in pulls)
+        pulls.clear()
+
+    def _take_back_abandoned(self) -> bool:
+        """Free the places of processes that are gone; returns whether there were any."""
+        playing = self._course.round
+        places = playing.abandoned(self._is_gone)
+        for place in places:
+            playing.give_back(place)
+        return bool(places)
 
     def _report(self, pull: Pull | int, kind: int, value: float, text: str | None) -> bool:
         """Enter what became of a pull, and plan the next round if that completes this one."""
@@ -255,6 +252,7 @@ class Desk:
 
         with self._lock:
             self._exchange(decide, self._durable)
+            self._held.discard(number)
         if verdict == _UNKNOWN:
             raise StudyError(f"pull {number} was never handed out by study {self.name!r}")
         return verdict == _AWAITED
@@ -265,11 +263,14 @@ class Desk:
         place = number - playing.first
         if place < 0 or (place < playing.size and playing.told(place)):
             return _LATE
-        if place < playing.fresh:
-            return _AWAITED
+        if not isinstance(pull, Pull):
+            return _AWAITED if place < playing.fresh else _UNKNOWN
         # Whoever has the very pull was given it, even if the note of that was lost with the power.
-        matches = isinstance(pull, Pull) and place < playing.size and pull == self._pull(place)
-        return _AWAITED if matches else _UNKNOWN
+        given = pull.arm_index, pull.fidelity_index, pull.index
+        if place < playing.size and given == playing.pull_at(place):
+            return _AWAITED
+        # If results before it were lost with a server, what is asked for instead may be another pull.
+        return _LATE if self.was_read_again else _UNKNOWN
 
     def _number(self, pull: Pull | int) -> int:
         if isinstance(pull, Pull):
@@ -305,19 +306,26 @@ class Desk:
         wanted: list[Pull] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            playing = self._follow(news).round
+            course = self._follow(news)
             wanted.clear()
             until = clock() + term if term > 0.0 else 0.0
             records: list[Record] = []
+            if course.due and self.code.may_decide and any(number >= course.asked for _, number in given):
+                records.append(course.plan())  # the round that they are of was lost by the storage
+            playing = course.round
             for pull, number in given:
                 place = number - playing.first
-                if 0 <= place < playing.fresh and not playing.told(place):
-                    playing.lease(place, until)
+                if self._verdict(pull, number) == _AWAITED and (term > 0.0 or place < playing.fresh):
+                    note = lease_note(term, self._my_name() if number in self._held else "") if term > 0.0 else None
+                    playing.lease(place, until, note)
                     wanted.append(pull)
-                    records.append(Record(LEASE, number, until))
+                    records.append(Record(LEASE, number, until, note))
             return records
 
         with self._lock:
+            if term == 0.0:
+                # Whether or not the log learns of it, this process does not work on them any more.
+                self._held.difference_update(number for _, number in given)
             self._exchange(decide, False)
         return wanted
 

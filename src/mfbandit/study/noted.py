@@ -54,10 +54,11 @@ class Notes:
         notes, clock = state.notes.tobytes(), state.clock[OWN:].tobytes()
         memory = b"" if self.derived else state.memory.tobytes()
         if notes != self.notes:
-            text += f',"notes":{_differences(self.notes, notes) if len(notes) > 8 * _SMALL else state.notes.tolist()}'
+            large = len(notes) > 8 * _SMALL
+            text += f',"notes":{_differences(self.notes, notes) if large else _listed(state.notes.tolist())}'
             self.notes = notes
         if clock != self.clock:
-            text += f',"clock":{state.clock[OWN:].tolist()}'
+            text += f',"clock":{_listed(state.clock[OWN:].tolist())}'
             self.clock = clock
         if memory != self.memory:
             text += f',"memory":{_differences(self.memory, memory)}'
@@ -72,8 +73,13 @@ def _differences(old: bytes, new: bytes) -> str:
         after = np.frombuffer(new, np.int64)
         places = np.flatnonzero(np.frombuffer(old, np.int64) != after)
         if 3 * places.size < after.size:
-            return f'{{"places":{places.tolist()},"bits":"{after[places].astype("<i8").tobytes().hex()}"}}'
+            return f'{{"places":{_listed(places.tolist())},"bits":"{after[places].astype("<i8").tobytes().hex()}"}}'
     return f'{{"bits":"{np.frombuffer(new, np.int64).astype("<i8").tobytes().hex()}"}}'
+
+
+def _listed(numbers: list[Any]) -> str:
+    """Numbers as JSON without blanks: a record that is exported and read back is the same to the letter."""
+    return str(numbers).replace(" ", "")
 
 
 def _plain(value: float) -> float | str:
@@ -145,7 +151,8 @@ def read_rows(texts: Sequence[str]) -> Ints:
 def dump_state(state: State) -> str:
     """A whole state as JSON."""
     return json.dumps(
-        {part: [_plain(number) for number in getattr(state, part).ravel().tolist()] for part in State._fields}
+        {part: [_plain(number) for number in getattr(state, part).ravel().tolist()] for part in State._fields},
+        separators=(",", ":"),
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mfbandit.algorithms import Policy
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.problem import Problem
 from mfbandit.storage import open_storage
+from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.storage.records import Storage
 from mfbandit.study.checks import plain_text
 from mfbandit.study.course import Course
@@ -40,6 +43,7 @@ def create_study(
     durable: bool = True,
     on_violation: str = "ignore",
     alarm_level: float = 0.05,
+    patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Study:
     """Start a study.
@@ -83,6 +87,10 @@ def create_study(
         and a wrong bound then goes unnoticed.
     alarm_level : float
         The probability that the data of bounds that hold are ever taken to contradict them.
+    patience : float
+        For how many seconds a PostgreSQL server that does not answer is tried again, and a locked file is
+        waited for. It is no setting of the study: each process that opens it has its own. A storage object
+        keeps the patience that it was opened with.
     allow_changed_policy : bool
         Go on with a study although the code of its policy has changed since the study was made, so that
         decisions may differ from those it would have taken.
@@ -114,22 +122,42 @@ def create_study(
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
     Course(settings)  # a policy that does not suit the problem says so before anything is stored
-    place = open_storage(storage)
-    if place.create(chosen, write_header(Header(settings, secrets.token_hex(8), policy_digest(settings)))):
-        return open_study(place, chosen, durable)
-    if not load_if_exists:
-        raise StudyError(
-            f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
-        )
-    study = open_study(place, chosen, durable, allow_changed_policy)
-    study.settings.check_same(settings, chosen)
-    if not study.current().ended:
-        study.code.check()
-    return study
+    header = write_header(Header(settings, secrets.token_hex(8), policy_digest(settings)))
+    with _opened(storage, False, patience) as place:
+        if place.create(chosen, header):
+            study = open_study(place, chosen, durable)
+        elif load_if_exists:
+            read_header(place.headers()[chosen], chosen).settings.check_same(settings, chosen)
+            study = open_study(place, chosen, durable, allow_changed_policy)
+            if not study.current().ended:
+                study.code.check()
+        else:
+            raise StudyError(
+                f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
+            )
+        study.closes_storage = place is not storage
+        return study
+
+
+@contextmanager
+def _opened(storage: str | Storage | None, existing: bool, patience: float) -> Iterator[Storage]:
+    """Open a storage for a study; should that fail, what was opened is closed again."""
+    place = open_storage(storage, existing=existing, patience=patience)
+    try:
+        yield place
+    except BaseException:
+        if place is not storage:
+            place.close()
+        raise
 
 
 def load_study(
-    storage: str | Storage, name: str | None = None, durable: bool = True, *, allow_changed_policy: bool = False
+    storage: str | Storage,
+    name: str | None = None,
+    durable: bool = True,
+    patience: float = PATIENCE_SECONDS,
+    *,
+    allow_changed_policy: bool = False,
 ) -> Study:
     """Open a study that exists.
 
@@ -142,7 +170,7 @@ def load_study(
         Where it is: a URL, a path of a SQLite file, or a storage object.
     name : str, optional
         Its name; not needed if the storage holds one study only.
-    durable : bool
+    durable, patience
         As for `create_study`.
     allow_changed_policy : bool
         As for `create_study`.
@@ -151,14 +179,21 @@ def load_study(
     -------
     Study
     """
-    place = open_storage(storage, existing=True)
-    if name is not None:
-        return open_study(place, check_name(name), durable, allow_changed_policy)
-    names = list(place.headers())
+    with _opened(storage, True, patience) as place:
+        study = open_study(
+            place, _only_name(place) if name is None else check_name(name), durable, allow_changed_policy
+        )
+        study.closes_storage = place is not storage
+        return study
+
+
+def _only_name(storage: Storage) -> str:
+    """The name of the one study that a storage holds."""
+    names = list(storage.headers())
     if len(names) != 1:
         held = "no study" if not names else f"{len(names)} studies: {', '.join(map(repr, names[:10]))}"
         raise StudyError(f"the storage holds {held}; a name is needed to tell which one to open")
-    return open_study(place, names[0], durable, allow_changed_policy)
+    return names[0]
 
 
 def open_study(storage: Storage, name: str, durable: bool, allow_changed_policy: bool = False) -> Study:

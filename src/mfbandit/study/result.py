@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mfbandit.certificate import Certificate
-from mfbandit.errors import MissingExtra
+from mfbandit.errors import MissingExtra, StudyError
 from mfbandit.study.view import View
 
 if TYPE_CHECKING:
@@ -26,6 +29,35 @@ def pandas() -> Any:
     except ImportError as error:
         raise MissingExtra("data frames need pandas: pip install 'mfbandit[pandas]'") from error
     return pandas
+
+
+class Source:
+    """Where the study of a result is: a result that is kept holds no files open.
+
+    A study in memory is kept itself. One that is stored is opened again when it is needed, unless it is open.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._kept = None if study.storage.url else study
+        self._open = weakref.ref(study)
+        self._url, self._name, self._identity = study.storage.url, study.name, study.identity
+
+    @contextmanager
+    def study(self) -> Iterator[Study | None]:
+        """The study; None if it is no longer there."""
+        from mfbandit.study.open import load_study
+
+        study = self._kept or self._open()
+        if study is not None and (self._kept or not study.closed):
+            yield study
+            return
+        try:
+            study = load_study(self._url, self._name)
+        except StudyError:
+            yield None
+            return
+        with study:
+            yield study if study.identity == self._identity else None
 
 
 @dataclass(frozen=True)
@@ -102,12 +134,12 @@ class Result:
             certificate=Certificate.of(view).to_json(),
         )
         # For the report only; no part of the result itself.
-        result.__dict__["_study"] = study
+        result.__dict__["_source"] = Source(study)
         return result
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process knows the result, not the study."""
-        return {name: value for name, value in self.__dict__.items() if name != "_study"}
+        return {name: value for name, value in self.__dict__.items() if name != "_source"}
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -136,7 +168,12 @@ class Result:
         """Write the result as one self-contained HTML page."""
         from mfbandit.report import write_report
 
-        write_report(self, path, self.__dict__.get("_study"))
+        source = self.__dict__.get("_source")
+        if source is None:
+            write_report(self, path)
+            return
+        with source.study() as study:
+            write_report(self, path, study)
 
     def to_frame(self) -> Any:
         """One row per arm, as a pandas data frame."""

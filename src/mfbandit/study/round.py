@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-__all__ = ["Round", "Row"]
+__all__ = ["Lease", "Round", "Row", "lease_note"]
+
+#: Clocks of one machine that are this far apart are not wrong.
+_TOLERANCE_SECONDS = 1.0
 
 
 class Row(NamedTuple):
@@ -26,6 +29,37 @@ class Row(NamedTuple):
     """The cost of one pull."""
 
 
+class Lease(NamedTuple):
+    """That a pull is handed out."""
+
+    until: float
+    """When it is over, in seconds of the storage's clock."""
+    term: float
+    """For how many seconds it was given; infinite if that is not known."""
+    owner: str
+    """The process that evaluates it, if it ends with that process; else empty."""
+
+
+def lease_note(term: float, owner: str) -> str:
+    """What the record of a lease says, beside its end.
+
+    Examples
+    --------
+    >>> lease_note(60.0, "host/boot/7/123/a"), lease_note(3600.0, "")
+    ('60 host/boot/7/123/a', '3600')
+    """
+    return f"{term:g} {owner}" if owner else f"{term:g}"
+
+
+def _read_lease(until: float, note: str | None) -> Lease:
+    """The lease that a record describes; older versions wrote no note."""
+    term, _, owner = (note or "").partition(" ")
+    try:
+        return Lease(until, float(term) if term else float("inf"), owner)
+    except ValueError:
+        return Lease(until, float("inf"), owner)
+
+
 class Round:
     """The pulls of one round, numbered by their place in it."""
 
@@ -39,6 +73,7 @@ class Round:
         "fresh",
         "in_flight",
         "leases",
+        "newest",
         "paid",
         "row",
         "rows",
@@ -69,10 +104,11 @@ class Round:
         self.waiting: dict[int, float | None] = {}
         #: Places from this one on were never handed out.
         self.fresh = 0
-        #: Until when the places that are out are leased.
-        self.leases: dict[int, float] = {}
-        #: No lease ends before this time.
+        #: The leases of the places that are out.
+        self.leases: dict[int, Lease] = {}
+        #: No lease ends before this time, and none began after that one.
         self.soonest = float("inf")
+        self.newest = float("-inf")
         self._returned: list[int] = []
 
     def row_of(self, place: int) -> Row:
@@ -84,6 +120,11 @@ class Round:
         number = bisect_right(self.ends, place)
         row = self.rows[number]
         return row.start + place - self.ends[number] + row.size
+
+    def pull_at(self, place: int) -> tuple[int, int, int]:
+        """Which pull is at a place: its arm, its fidelity, and how many of these came before."""
+        row = self.row_of(place)
+        return row.arm, row.fidelity, self.index_of(place)
 
     def told(self, place: int) -> bool:
         """Whether a place has its result, or needs none any more."""
@@ -97,20 +138,22 @@ class Round:
         early = sum(reward is not None for reward in self.waiting.values())
         return self.folded - past - self.called_off + early
 
-    def lease(self, place: int, until: float) -> None:
+    def lease(self, place: int, until: float, note: str | None = None) -> None:
         """Note that a place is handed out, or still worked on, until a time; 0 takes it back."""
-        if place < self.folded or place in self.waiting:
+        if place < self.folded or place in self.waiting or place >= self.size:
             return
         if place >= self.fresh:
             for skipped in range(self.fresh, place):
                 heappush(self._returned, skipped)
             self.fresh = place + 1
+        lease = self.leases[place] = _read_lease(until, note)
         if until <= 0.0:
             self.give_back(place)
             return
-        self.leases[place] = until
         if until < self.soonest:
             self.soonest = until
+        if until - lease.term > self.newest:
+            self.newest = until - lease.term
 
     def give_back(self, place: int) -> None:
         """Make a place free to be handed out again."""
@@ -119,11 +162,25 @@ class Round:
 
     def expire(self, now: float) -> None:
         """Take back the places whose lease is over."""
+        if now < self.newest - _TOLERANCE_SECONDS:
+            self._shorten(now)
         if now < self.soonest:
             return
-        for place in [place for place, until in self.leases.items() if until <= now]:
+        for place in [place for place, lease in self.leases.items() if lease.until <= now]:
             self.give_back(place)
-        self.soonest = min(self.leases.values(), default=float("inf"))
+        self.soonest = min((lease.until for lease in self.leases.values()), default=float("inf"))
+
+    def _shorten(self, now: float) -> None:
+        """The clock went back since leases were given: none is to last longer than it was given for."""
+        for place, lease in self.leases.items():
+            if lease.until > now + lease.term:
+                self.leases[place] = lease._replace(until=now + lease.term)
+                self.soonest = min(self.soonest, now + lease.term)
+        self.newest = now
+
+    def abandoned(self, is_gone: Callable[[int, str], bool]) -> list[int]:
+        """The places whose owners are gone, as a function of the place and the owner's name says."""
+        return [place for place, lease in self.leases.items() if lease.owner and is_gone(place, lease.owner)]
 
     def next_place(self) -> int:
         """The next place to hand out, or -1; it must be leased or the same one comes again."""

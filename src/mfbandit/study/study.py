@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import StudyError
 from mfbandit.problem import Problem
+from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.study.desk import Desk
 from mfbandit.study.pull import Pull
 from mfbandit.study.view import View
@@ -37,7 +39,26 @@ class Study(Desk):
     ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
     >>> study.best, study.status, study.cost
     ('b', 'certified', 6.0)
+
+    A study that is used in a ``with`` block is closed at its end:
+
+    >>> with create_study(problem) as study:
+    ...     study.optimize(lambda pull: float(pull.arm == "b"), progress=False).best
+    'b'
     """
+
+    def __enter__(self) -> Study:
+        """Use it in a ``with`` block, which closes it."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
 
     @property
     def problem(self) -> Problem:
@@ -180,5 +201,6 @@ class Study(Desk):
             )
         from mfbandit.study.open import load_study
 
+        patience = getattr(self.storage, "patience", PATIENCE_SECONDS)
         opening = partial(load_study, allow_changed_policy=self.code.allow_changed)
-        return opening, (self.storage.url, self.name, self._durable)
+        return opening, (self.storage.url, self.name, self._durable, patience)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mfbandit.errors import MfbanditError, RewardError, StorageError, StudyError
 from mfbandit.files import complete_file
 from mfbandit.storage import MemoryStorage, open_storage
+from mfbandit.storage.digest import record_line
 from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage
 from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
@@ -33,7 +34,7 @@ def export_study(study: Study, path: str | os.PathLike[str]) -> None:
     with complete_file(path) as file:
         file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
         for record in _kept(study):
-            file.write(json.dumps(_to_line(record)) + "\n")
+            file.write(record_line(*record))
 
 
 def import_study(path: str | os.PathLike[str], storage: str | Storage | None = None, name: str | None = None) -> Study:
@@ -79,7 +80,9 @@ def import_study(path: str | os.PathLike[str], storage: str | Storage | None = N
     place = open_storage(storage)
     if not place.create(chosen, text, records):
         raise StudyError(f"a study named {chosen!r} exists already: import it under another name")
-    return open_study(place, chosen, True)
+    study = open_study(place, chosen, True)
+    study.closes_storage = place is not storage
+    return study
 
 
 def study_frame(study: Study) -> Any:
@@ -115,17 +118,6 @@ def _kept(study: Study) -> Iterator[Record]:
     for record in (*settled, *current):
         if record[0] != LEASE:
             yield Record(*record)
-
-
-def _to_line(record: Record) -> dict[str, Any]:
-    line: dict[str, Any] = {"kind": KINDS[record.kind], "pull": record.pull}
-    if record.kind == RESULT:
-        line["reward"] = record.value
-    elif record.kind == FAILURE:
-        line["reason"] = record.text
-    elif record.kind == ROUND:
-        line.update(json.loads(record.text or ""))
-    return line
 
 
 def _checked_records(lines: Iterator[Any], settings: Settings, path: str) -> list[Record]:

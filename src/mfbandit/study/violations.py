@@ -71,7 +71,8 @@ def write_beliefs(broken: Sequence[BrokenBound], added: dict[int, float]) -> str
     if not broken:
         return ""
     plain = [{**asdict(one), "fidelities": list(one.fidelities)} for one in broken]
-    return f',"broken":{json.dumps(plain)},"added":{json.dumps(added)}'
+    compact = (",", ":")
+    return f',"broken":{json.dumps(plain, separators=compact)},"added":{json.dumps(added, separators=compact)}'
 
 
 def read_beliefs(body: dict[str, Any]) -> tuple[list[BrokenBound], dict[int, float]]:

@@ -3,7 +3,7 @@
 A new storage is tested by a class that inherits `StorageContract` and tells how to open one.
 """
 
-from mfbandit.testing.postgres import PostgresMissing, temporary_postgres
+from mfbandit.testing.postgres import PostgresMissing, PostgresServer, postgres_server, temporary_postgres
 from mfbandit.testing.storages import StorageContract
 
-__all__ = ["PostgresMissing", "StorageContract", "temporary_postgres"]
+__all__ = ["PostgresMissing", "PostgresServer", "StorageContract", "postgres_server", "temporary_postgres"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from mfbandit.errors import MfbanditError
 
-__all__ = ["PostgresMissing", "temporary_postgres"]
+__all__ = ["PostgresMissing", "PostgresServer", "postgres_server", "temporary_postgres"]
 
 #: Where installers put the server's programs when they are not on the path.
 _FOLDERS = (
@@ -25,8 +25,9 @@ _FOLDERS = (
     "/usr/local/pgsql/bin",
     "/opt/homebrew/opt/postgresql*/bin",
 )
-#: What a test does not need: waiting for the disk.
-_OPTIONS = "-c fsync=off -c full_page_writes=off -c max_connections=60 -c listen_addresses="
+_OPTIONS = "-c max_connections=60 -c listen_addresses="
+#: What most tests do not need: waiting for the disk.
+_FAST = "-c fsync=off -c full_page_writes=off"
 
 
 class PostgresMissing(MfbanditError):
@@ -58,34 +59,61 @@ def _user() -> str:
     raise PostgresMissing("a PostgreSQL server does not run as root, and there is no other user here")
 
 
-@contextmanager
-def temporary_postgres() -> Iterator[str]:
-    """Run a server; gives its URL. Raises PostgresMissing where none is installed."""
-    programs, user = _programs(), _user()
-    # The path of a socket must be short, which folders of test runners are not.
-    home = Path(tempfile.mkdtemp(prefix="mf-pg-"))
-    data = home / "data"
-    as_user: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        account = pwd.getpwnam(user)
-        os.chown(home, account.pw_uid, account.pw_gid)
-        as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+class PostgresServer:
+    """A server that tests may crash and start again."""
 
-    def run(*command: str) -> None:
-        done = subprocess.run(command, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, text=True, **as_user)
+    def __init__(self, home: Path, fsync: bool) -> None:
+        self._home = home
+        self._programs, user = _programs(), _user()
+        self._options = f"{_OPTIONS} {'' if fsync else _FAST} -c unix_socket_directories={home}"
+        self._as_user: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            account = pwd.getpwnam(user)
+            os.chown(home, account.pw_uid, account.pw_gid)
+            self._as_user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        self.url = f"postgresql://tester@/postgres?host={home}"
+        self._run(
+            "initdb",
+            *("-U", "tester", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"),
+        )
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._run("pg_ctl", "-w", "-l", str(self._home / "log"), "-o", self._options, "start")
+
+    def crash(self) -> None:
+        """End it as if it had been killed: what was not waited for is lost."""
+        self._run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+    def _run(self, program: str, *options: str) -> None:
+        command = [str(self._programs / program), "-D", str(self._home / "data"), *options]
+        done = subprocess.run(
+            command, cwd=self._home, stdin=subprocess.DEVNULL, capture_output=True, text=True, **self._as_user
+        )
         if done.returncode != 0:
             raise PostgresMissing(f"{command[0]} failed: {done.stdout}{done.stderr}")
 
-    control = [str(programs / "pg_ctl"), "-D", str(data), "-w"]
+
+@contextmanager
+def postgres_server(*, fsync: bool = False) -> Iterator[PostgresServer]:
+    """Run a server that can be crashed. Raises PostgresMissing where none is installed."""
+    _programs()
+    # The path of a socket must be short, which folders of test runners are not.
+    home = Path(tempfile.mkdtemp(prefix="mf-pg-"))
     try:
-        run(
-            str(programs / "initdb"),
-            *("-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"),
-        )
-        run(*control, "-l", str(home / "log"), "-o", f"{_OPTIONS} -c unix_socket_directories={home}", "start")
+        server = PostgresServer(home, fsync)
+        server.start()
         try:
-            yield f"postgresql://tester@/postgres?host={home}"
+            yield server
         finally:
-            run(*control, "-m", "immediate", "stop")
+            if (home / "data" / "postmaster.pid").exists():
+                server.crash()
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def temporary_postgres() -> Iterator[str]:
+    """Run a server; gives its URL. Raises PostgresMissing where none is installed."""
+    with postgres_server() as server:
+        yield server.url

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from mfbandit.errors import StorageError
+from mfbandit.storage.digest import record_line
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, ROUND, Record, Storage
 
 __all__ = ["StorageContract"]
@@ -129,6 +131,29 @@ class StorageContract(ABC):
         assert length == 5
         assert [tuple(record) for record in settled] == [tuple(first[0]), tuple(first[2])]
         assert [tuple(record) for record in current] == [tuple(record) for record in second]
+
+    def test_the_digest_is_that_of_the_records_without_leases(self) -> None:
+        """All who read the log find the same digest, and it is that of the lines of an export."""
+        storage = self.open()
+        storage.create("a", "{}")
+        log = storage.log("a")
+        records = [
+            Record(ROUND, 0, 0.0, '{"rows":[[0,0,1]]}'),
+            Record(LEASE, 0, 9.0),
+            Record(FAILURE, 0, 0.0, NASTY),
+            Record(RESULT, 0, -0.0),
+            Record(LEASE, 1, 9.0),
+        ]
+        known = 0
+        for record in records:
+            known = log.exchange(known, lambda news, clock, record=record: [record], safe=True)  # type: ignore[misc]
+        lines = "".join(record_line(*record) for record in records if record.kind != LEASE)
+        for length, end in ((5, len(lines)), (2, lines.index("\n") + 1), (0, 0)):
+            digest = hashlib.sha256(lines[:end].encode()).hexdigest()
+            assert log.digest(length) == self.open().log("a").digest(length) == digest
+        again = self.open().log("a")
+        again.past()
+        assert again.digest(5) == log.digest(5)
 
     def test_studies_do_not_mix(self) -> None:
         """Two logs of one storage know nothing of each other."""
