@@ -42,11 +42,7 @@ def run(
         result = opened.result()
     else:
         running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}
-        try:
-            result = opened.optimize(file.evaluate, **running)
-        finally:
-            # Commands that were left running must not outlive the study.
-            getattr(file.evaluate, "cancel", lambda: None)()
+        result = opened.optimize(file.evaluate, **running)
     if json:
         print_json(result.to_json())
     else:

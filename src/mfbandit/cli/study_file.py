@@ -39,7 +39,12 @@ _SETTINGS: dict[str, str] = {
     "lease_seconds": "number",
     "durable": "true or false",
 }
-_RUNNING: dict[str, str] = {"workers": "whole number", "engine": "text"}
+_RUNNING: dict[str, str] = {
+    "workers": "whole number",
+    "engine": "text",
+    "timeout": "number",
+    "failure_patience": "number",
+}
 _TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
     "number": (int, float),

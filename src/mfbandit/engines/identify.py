@@ -37,6 +37,8 @@ def identify(
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
     resources: Resources | None = None,
+    timeout: float | None = None,
+    failure_patience: float = 60.0,
     retries: int = 2,
     on_failure: str = "stop",
     on_violation: str = "ignore",
@@ -68,7 +70,7 @@ def identify(
         Name of the study in the storage.
     seed : int
         Seeds of pulls are derived from it.
-    workers, engine, progress, callback, resources
+    workers, engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
     retries, on_failure, on_violation, alarm_level
         As for `create_study`.
@@ -105,7 +107,14 @@ def identify(
         alarm_level=alarm_level,
     )
     return study.optimize(
-        evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+        evaluate,
+        workers=workers,
+        engine=engine,
+        progress=progress,
+        callback=callback,
+        resources=resources,
+        timeout=timeout,
+        failure_patience=failure_patience,
     )
 
 
@@ -123,6 +132,8 @@ def allocate(
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
     resources: Resources | None = None,
+    timeout: float | None = None,
+    failure_patience: float = 60.0,
     retries: int = 2,
     on_failure: str = "stop",
     on_violation: str = "ignore",
@@ -142,7 +153,7 @@ def allocate(
         A policy for regret, as an object or as ``name:key=value,...``.
     storage, name, seed, retries, on_failure, on_violation, alarm_level
         As for `create_study`.
-    workers, engine, progress, callback, resources
+    workers, engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
 
     Returns
@@ -176,5 +187,12 @@ def allocate(
         alarm_level=alarm_level,
     )
     return study.optimize(
-        evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+        evaluate,
+        workers=workers,
+        engine=engine,
+        progress=progress,
+        callback=callback,
+        resources=resources,
+        timeout=timeout,
+        failure_patience=failure_patience,
     )

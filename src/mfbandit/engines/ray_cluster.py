@@ -5,17 +5,22 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import socket
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NoReturn
 
-from mfbandit.errors import MissingExtra
+from mfbandit.errors import MissingExtra, StudyError
 
 __all__ = ["MOVES", "RayCluster", "import_ray"]
 
 #: How often Ray moves a task to another node when its own is lost.
 MOVES = 3
+#: How often the head is looked for, how long it may take to answer, and how long it may be away: Ray ends this
+#: process, without a word to it, after a minute.
+_LOOK_SECONDS, _ANSWER_SECONDS, _AWAY_SECONDS = 2.0, 2.0, 10.0
 
 
 def import_ray() -> Any:
@@ -54,6 +59,9 @@ class RayCluster:
         if self._started:
             with _own_modules():
                 ray.init(log_to_driver=False, logging_level="warning")
+        self._next_look = 0.0
+        self._lost = False
+        self._seen = time.monotonic()
 
     def task(self, function: Any, **options: Any) -> Any:
         """A function as a task; only lost nodes are Ray's to retry, not what it raises."""
@@ -74,10 +82,47 @@ class RayCluster:
         if done.cancelled():
             self.ray.cancel(reference, force=True)
 
+    def check(self, error: BaseException | None = None) -> None:
+        """Raise StudyError if the cluster is lost; `error` is one of Ray's own, and makes it likely."""
+        now = time.monotonic()
+        if error is None and now < self._next_look:
+            return
+        self._next_look = now + _LOOK_SECONDS
+        if isinstance(error, self.ray.exceptions.LocalRayletDiedError):
+            self._give_up("the node of this process died")
+        elif not self._head_answers():
+            if error is not None or time.monotonic() - self._seen > _AWAY_SECONDS:
+                self._give_up("its head does not answer")
+        elif not self._own_node_lives():
+            self._give_up("the node of this process died")
+        else:
+            self._seen = time.monotonic()
+
+    def _give_up(self, why: str) -> NoReturn:
+        self._lost = True
+        raise StudyError(f"the Ray cluster is lost: {why}; its pulls are given back, run again to go on")
+
+    def _head_answers(self) -> bool:
+        """Whether the head takes connections; Ray's own calls would wait for it."""
+        host, colon, port = str(self.ray.get_runtime_context().gcs_address).rpartition(":")
+        if not colon:  # a connection through another program
+            return True
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+        except OSError:
+            return False
+        return True
+
+    def _own_node_lives(self) -> bool:
+        """Whether the head still knows the node that this process is connected to."""
+        own = self.ray.get_runtime_context().get_node_id()
+        return all(node["Alive"] for node in self.ray.nodes() if node["NodeID"] == own)
+
     def close(self) -> None:
-        """Cancel what still runs, and end the cluster if it was started here."""
+        """Cancel what still runs, and end the cluster if it was started here, or the connection if it is lost."""
         for reference in list(self._references):
             self.ray.cancel(reference, force=True)
         self._references.clear()
-        if self._started:
+        # Ray would end this process for a head that does not come back.
+        if self._started or self._lost:
             self.ray.shutdown()
