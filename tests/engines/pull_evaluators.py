@@ -2,6 +2,9 @@
 
 import os
 import random
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -66,3 +69,24 @@ def poor_sleeps_then_fails(pull):
         if pull.index == 0:
             hour(pull)
         never(pull)
+
+
+def hang(pull):
+    """Hang, and be the parent of one that hangs."""
+    subprocess.run(["sleep", "3600"], check=True)
+
+
+class Unsendable(Exception):
+    """Cannot be made anew from its arguments, as many errors of clients."""
+
+    def __init__(self, *, response):
+        super().__init__("busy")
+        self.response = response
+
+
+def busy(pull):
+    raise Unsendable(response=threading.Lock())
+
+
+def leave(pull):
+    sys.exit("the judge left")

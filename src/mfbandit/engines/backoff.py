@@ -32,8 +32,8 @@ class Verdict(NamedTuple):
     """How many failures of the pull to record: 0 while others fail too, later all of them at once."""
     said: str | None = None
     """A line for people."""
-    gave_up: bool = False
-    """Whether a pause ended because it lasted too long."""
+    blameless: bool = False
+    """Whether they count because a pause lasted too long, and not for a fault of this arm."""
 
 
 @dataclass
@@ -89,11 +89,6 @@ class Backoff:
         self._pause: _Pause | None = None
         self._gave_up = False
 
-    @property
-    def arms(self) -> set[str]:
-        """The arms that failed since the last success."""
-        return set(self._failing.values())
-
     def until_probe(self) -> float | None:
         """Seconds until a pull may be tried in a pause; None if there is no pause, infinite if one runs."""
         if self._pause is None:
@@ -132,7 +127,8 @@ class Backoff:
         if pause is None:
             return None
         for trouble in self._troubles.values():
-            trouble.due = now
+            # What they failed of is over, and nothing is known against them.
+            trouble.since = trouble.due = now
         return f"evaluations succeed again: the study goes on after a pause of {now - pause.began:.1f} s"
 
     def failed(self, pull: Pull, failure: Failure, left: int) -> Verdict:
@@ -162,10 +158,13 @@ class Backoff:
 
         One pull alone is to blame, unless it is the only one there is, and what it measures worked before.
         """
-        if len(self._failing) < _BURST and (left > 0 or self._succeeded >= trouble.since):
+        if len(self._failing) < _BURST and (left > 0 or self._succeeded > trouble.since):
             return False
-        worked = (pull.arm, pull.fidelity) in self._worked
-        return worked or failure.kind == TEMPORARY or len(self.arms) > 1
+        return self._blameless(pull) or failure.kind == TEMPORARY
+
+    def _blameless(self, pull: Pull) -> bool:
+        """Whether what fails worked before, or others fail too."""
+        return (pull.arm, pull.fidelity) in self._worked or len(set(self._failing.values())) > 1
 
     def _begin_pause(self, failure: Failure, trouble: _Trouble) -> Verdict:
         now = self._clock()
@@ -183,11 +182,11 @@ class Backoff:
         now = self._clock()
         left = pause.began + self._patience - now
         if left <= 0.0:
-            self._pause, self._gave_up = None, True
+            self._pause, self._gave_up = None, self._blameless(pull)
             for other in self._troubles.values():
                 other.due = now
             said = f"evaluations failed for {now - pause.began:.1f} s: the study waits no longer"
-            return _count(trouble)._replace(said=said, gave_up=True)
+            return _count(trouble)._replace(said=said, blameless=self._gave_up)
         if pull.id == pause.probe:
             pause.probe = None
             pause.attempts += 1

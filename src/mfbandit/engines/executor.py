@@ -12,6 +12,9 @@ from mfbandit.study.pull import Pull
 
 __all__ = ["Borrowed"]
 
+#: How many timeouts long a place is waited for.
+_PATIENCE = 1.5
+
 
 class Borrowed:
     """An executor that belongs to somebody else, and is left open.
@@ -62,7 +65,8 @@ class Borrowed:
             raise StudyError(f"the executor is broken: {error}; make a new one and run again") from error
         self._given_up = {future for future in self._given_up if not future.done()}
         waiting = [future for future in list(self._waiting) if not self.started(future)]
-        if self._given_up and waiting and time.monotonic() > self._last_start + (self._timeout or 0.0):
+        # Whatever began before has ended, or was given up, by now.
+        if self._given_up and waiting and time.monotonic() > self._last_start + _PATIENCE * (self._timeout or 0.0):
             raise StudyError(
                 f"the executor has no place left: {len(self._given_up)} evaluations that took too long still run; "
                 "make a new one and run again"

@@ -155,15 +155,16 @@ class _Run:
             if pause <= 0.0 and len(self.running) < self.workers:
                 self._probe()
             return
-        due = [pull for _, pull in sorted(self.held.items()) if self.backoff.wait(pull) <= 0.0]
-        for pull in due[: self.workers - len(self.running)]:
-            self._start([pull])
-        while len(self.running) < self.workers:
-            pulls = self.study.ask(self.workers - len(self.running), lease_seconds=self.lease)
-            if not pulls:
-                return
+        if self.held:
+            due = [pull for _, pull in sorted(self.held.items()) if self.backoff.wait(pull) <= 0.0]
+            self._start(due[: self.workers - len(self.running)])
+        free = self.workers - len(self.running)
+        while free > 0:
+            pulls = self.study.ask(free, lease_seconds=self.lease)
             self.held.update({pull.id: pull for pull in pulls if self.backoff.wait(pull) > 0.0})
             self._start([pull for pull in pulls if pull.id not in self.held])
+            # Fewer than asked for: there are no more.
+            free = self.workers - len(self.running) if len(pulls) == free else 0
 
     def _probe(self) -> None:
         """Try one pull to see whether evaluations succeed again, rather not the one that fails most often."""
@@ -179,7 +180,7 @@ class _Run:
             try:
                 self.running.start(pull)
             except BaseException:
-                self.study.release(pulls[place:])
+                self.held.update({pull.id: pull for pull in pulls[place:]})  # to be given back
                 raise
 
     def _take_in(self) -> None:
@@ -255,7 +256,7 @@ class _Run:
         _logger.debug("the failure of pull %d", pull.id, exc_info=error)
         if not verdict.counted:
             return
-        if verdict.gave_up and self.study.settings.on_failure == "retire" and len(self.backoff.arms) > 1:
+        if verdict.blameless and self.study.settings.on_failure == "retire":
             raise StudyError(
                 f"{verdict.said}; no arm is retired for it, run again to go on; the last failure: {failure.said}"
             )

@@ -1,0 +1,312 @@
+"""Failures: how long they wait, what they say of themselves, and when they are nobody's own."""
+
+import pickle
+import random
+import urllib.error
+from datetime import UTC, datetime, timedelta
+from email.message import Message
+from email.utils import format_datetime
+from types import SimpleNamespace
+
+import pytest
+
+from mfbandit.engines import backoff
+from mfbandit.engines.backoff import Backoff
+from mfbandit.engines.failure import Failure, RemoteFailure, TookTooLong, WorkerDied, describe
+from mfbandit.errors import InvalidInput, RewardError, StudyError
+
+UNKNOWN = Failure("RuntimeError: 503", "unknown", None)
+TEMPORARY = Failure("HTTPError: 503", "temporary", None)
+LASTING = Failure("NameError: judge", "lasting", None)
+
+
+def pull(number, arm="a", fidelity="quick"):
+    return SimpleNamespace(id=number, arm=arm, fidelity=fidelity)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def waits(clock, monkeypatch):
+    """A backoff with waits of up to 1, 2, 4, ... seconds."""
+    monkeypatch.setattr(backoff, "FIRST_WAIT", 1.0)
+
+    def make(patience=60.0, chance=lambda: 1.0):
+        return Backoff(patience, clock, chance)
+
+    return make
+
+
+def test_waits_double_and_differ_from_worker_to_worker(waits, clock):
+    found = []
+    chance = random.Random(7)
+    for _ in range(200):
+        one = waits(chance=chance.random)
+        found.append([])
+        for left in (9, 8, 7):
+            assert one.failed(pull(1), UNKNOWN, left) == (1, None, False)
+            found[-1].append(one.wait(pull(1)))
+    for place, most in enumerate((1.0, 2.0, 4.0)):
+        column = [row[place] for row in found]
+        assert most / 2 <= min(column) < 0.55 * most
+        assert 0.95 * most < max(column) <= most
+    assert waits().wait(pull(2)) == 0.0
+
+
+def test_waits_end_and_heed_what_an_error_asks_for(waits):
+    one = waits(patience=100.0)
+    for _ in range(50):
+        one.failed(pull(1), UNKNOWN, 99)
+    assert one.wait(pull(1)) == 60.0
+    one.failed(pull(2), Failure("429", "temporary", 7.5), 9)
+    assert one.wait(pull(2)) == 7.5
+    one.failed(pull(2), Failure("429", "temporary", 1e9), 9)
+    assert one.wait(pull(2)) == 100.0
+
+
+def test_no_patience_means_no_waits_and_no_pauses(waits):
+    one = waits(patience=0.0)
+    for number in range(9):
+        assert one.failed(pull(number, arm=str(number)), TEMPORARY, 0) == (1, None, False)
+        assert one.wait(pull(number)) == 0.0
+    assert one.until_probe() is None
+
+
+def test_a_burst_over_several_arms_pauses_and_uses_no_more_retries(waits, clock):
+    one = waits()
+    assert one.failed(pull(1), UNKNOWN, 2).counted == 1
+    assert one.failed(pull(2), UNKNOWN, 2).counted == 1
+    verdict = one.failed(pull(3, "b"), UNKNOWN, 2)
+    assert verdict.counted == 0
+    assert verdict.said == (
+        "evaluations fail one after another, the last with RuntimeError: 503: the study pauses, "
+        "tries again in 1.0 s, and gives up after 60 s"
+    )
+    # What was out already tells nothing new.
+    assert one.failed(pull(4, "b"), UNKNOWN, 0) == (0, None, False)
+    assert one.until_probe() == 1.0
+    for wait in (2.0, 4.0, 8.0):
+        clock.now += one.until_probe()
+        one.probe(pull(3, "b"))
+        assert one.until_probe() == float("inf")
+        assert one.failed(pull(3, "b"), UNKNOWN, 0) == (0, None, False)
+        assert one.until_probe() == wait
+    clock.now += 8.0
+    assert one.succeeded(pull(3, "b")) == "evaluations succeed again: the study goes on after a pause of 15.0 s"
+    assert one.until_probe() is None
+    assert one.wait(pull(1)) == one.wait(pull(2)) == one.wait(pull(4)) == 0.0
+
+
+def test_patience_ends_and_then_all_failures_count(waits, clock):
+    one = waits(patience=10.0)
+    for number, arm in enumerate("abc"):
+        one.failed(pull(number, arm), UNKNOWN, 2)
+    counted, steps = 0, []
+    while not counted:
+        steps.append(one.until_probe())
+        clock.now += one.until_probe()
+        one.probe(pull(2, "c"))
+        counted, said, blameless = one.failed(pull(2, "c"), UNKNOWN, 2)
+    assert (steps, clock.now) == ([1.0, 2.0, 4.0, 3.0], 10.0)
+    assert counted == 5
+    assert blameless
+    assert said == "evaluations failed for 10.0 s: the study waits no longer"
+    assert one.failed(pull(0, "a"), UNKNOWN, 1) == (1, None, False)
+    assert one.wait(pull(0, "a")) == one.wait(pull(2, "c")) == 0.0
+
+
+def test_an_arm_that_answers_only_that_it_is_busy_is_to_blame_in_the_end(waits, clock):
+    one = waits(patience=10.0)
+    one.succeeded(pull(0, "b"))
+    for number in (1, 2, 3):
+        one.failed(pull(number), TEMPORARY, 0)
+    clock.now = 10.0
+    assert one.failed(pull(1), TEMPORARY, 0) == (2, "evaluations failed for 10.0 s: the study waits no longer", False)
+    # The next arm has its own patience.
+    assert one.failed(pull(4, "c"), TEMPORARY, 0).counted == 0
+    assert one.until_probe() == 1.0
+
+
+def test_an_arm_that_never_worked_is_to_blame_alone(waits):
+    one = waits()
+    one.succeeded(pull(0, "b"))
+    for number in range(1, 9):
+        assert one.failed(pull(number), UNKNOWN, 0).counted == 1
+    assert one.until_probe() is None
+
+
+def test_a_pull_is_to_blame_if_others_succeed_meanwhile(waits, clock):
+    one = waits()
+    one.succeeded(pull(0))
+    clock.now = 1.0
+    one.failed(pull(1), UNKNOWN, 1)
+    clock.now = 2.0
+    one.succeeded(pull(2))
+    clock.now = 3.0
+    assert one.failed(pull(1), UNKNOWN, 0).counted == 1
+    # The only one there is, of what worked before: the last retry is not used up.
+    clock.now = 4.0
+    one.failed(pull(3), UNKNOWN, 1)
+    assert one.failed(pull(3), UNKNOWN, 0).counted == 0
+    assert one.until_probe() == 1.0
+
+
+def test_an_error_that_will_pass_does_not_use_up_the_last_retry_before_patience_ends(waits, clock):
+    one = waits()
+    one.failed(pull(1), TEMPORARY, 1)
+    clock.now = 1.0
+    one.succeeded(pull(2, "b"))
+    clock.now = 59.0
+    assert one.failed(pull(1), TEMPORARY, 0).counted == 0
+    assert one.until_probe() is None
+    clock.now = 61.0
+    assert one.failed(pull(1), TEMPORARY, 0).counted == 2
+
+
+def test_errors_that_last_are_never_an_outage(waits):
+    one = waits()
+    for number, arm in enumerate("abcd"):
+        assert one.failed(pull(number, arm), LASTING, 0).counted == 1
+    assert one.until_probe() is None
+
+
+def raised(kind, cause=None, **attributes):
+    try:
+        error = kind
+        for name, value in attributes.items():
+            setattr(error, name, value)
+        if cause is None:
+            raise error
+        raise error from cause
+    except BaseException as found:
+        return found
+
+
+def answer(status, **headers):
+    return SimpleNamespace(status_code=status, headers={name.replace("_", "-"): text for name, text in headers.items()})
+
+
+def http_error(status, **headers):
+    said = Message()
+    for name, text in headers.items():
+        said[name.replace("_", "-")] = text
+    return urllib.error.HTTPError("http://judge", status, "busy", said, None)
+
+
+class RateLimitError(Exception):
+    """As clients of models call it."""
+
+
+AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 503, "HTTPHeaders": {"retry-after": "4"}}}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "wait"),
+    [
+        (raised(RuntimeError("x"), retry_after=3), "temporary", 3.0),
+        (raised(RuntimeError("x"), retry_after="2.5"), "temporary", 2.5),
+        (raised(RuntimeError("x"), retry_after=timedelta(seconds=9)), "temporary", 9.0),
+        (raised(RuntimeError("x"), retry_after=None), "unknown", None),
+        (raised(RuntimeError("x"), retry_after=float("nan")), "unknown", None),
+        (raised(RuntimeError("x"), retry_after=-1), "unknown", None),
+        (raised(RuntimeError("x"), retry_after=object()), "unknown", None),
+        (http_error(503, Retry_After="7"), "temporary", 7.0),
+        (http_error(429), "temporary", None),
+        (http_error(404), "lasting", None),
+        (raised(RuntimeError("x"), response=answer(503, retry_after="6")), "temporary", 6.0),
+        (raised(RuntimeError("x"), response=answer(429, Retry_After_Ms="250")), "temporary", 0.25),
+        (raised(RuntimeError("x"), response=answer(401)), "lasting", None),
+        (raised(RuntimeError("x"), response=AMAZON), "temporary", 4.0),
+        (raised(RuntimeError("x"), cause=http_error(502, Retry_After="5")), "temporary", 5.0),
+        (raised(RuntimeError("x"), cause=ConnectionResetError()), "temporary", None),
+        (RateLimitError(), "temporary", None),
+        (TimeoutError(), "temporary", None),
+        (ValueError("no number"), "unknown", None),
+        (TookTooLong(3.0), "unknown", None),
+        (ImportError("no module"), "lasting", None),
+        (RewardError("nan"), "lasting", None),
+        (WorkerDied("killed"), "lasting", None),
+        (SystemExit(503), "lasting", None),
+    ],
+)
+def test_what_errors_say_of_themselves(error, kind, wait):
+    found = describe(error)
+    assert (found.kind, found.retry_after) == (kind, wait)
+    # The same when it was sent by another process.
+    sent = pickle.loads(pickle.dumps(RemoteFailure.of(error)))
+    assert describe(sent) == found
+    assert str(sent) == found.said
+
+
+def test_a_date_says_how_long_to_wait():
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
+    assert 25.0 < describe(http_error(503, Retry_After=soon)).retry_after <= 30.0
+    past = format_datetime(datetime.now(UTC) - timedelta(seconds=30), usegmt=True)
+    assert describe(http_error(503, Retry_After=past)).retry_after == 0.0
+
+
+class Outage:
+    """A service that answers nothing but 503 for some calls."""
+
+    def __init__(self, evaluate, first, length, error=RuntimeError):
+        self.evaluate, self.outage, self.calls, self.error = evaluate, range(first, first + length), 0, error
+
+    def __call__(self, pull):
+        self.calls += 1
+        if self.calls in self.outage:
+            raise self.error("503 Service Unavailable")
+        return self.evaluate(pull)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("first", [1, 60])
+@pytest.mark.parametrize("policy", ["lucb-c:batch=8", "mf-toptwo"])
+def test_an_outage_pauses_the_study_and_changes_nothing(make, alone, evaluators, caplog, workers, first, policy):
+    study = make(policy=policy)
+    service = Outage(evaluators.noisy, first, 8)
+    result = study.optimize(service, workers=workers, progress=False)
+    assert result == alone(policy=policy)
+    assert sum("the study pauses" in line for line in caplog.messages) == 1
+
+
+def test_an_outage_that_lasts_ends_the_study_as_failures_do(make, evaluators, caplog):
+    study = make()
+    service = Outage(evaluators.noisy, 60, 10**9)
+    result = study.optimize(service, workers=4, progress=False, failure_patience=0.3)
+    assert result.status == "failed"
+    assert "RuntimeError: 503 Service Unavailable" in result.reasons[0]
+    assert "the study waits no longer" in caplog.text
+    service.outage = ()
+    assert study.optimize(service, progress=False).status == "max_cost"
+
+
+def test_an_outage_retires_no_arm(make, alone, evaluators):
+    study = make(on_failure="retire")
+    service = Outage(evaluators.noisy, 60, 10**9)
+    with pytest.raises(StudyError, match=r"no arm is retired for it, run again to go on; .*503 Service Unavailable"):
+        study.optimize(service, workers=4, progress=False, failure_patience=0.3)
+    service.outage = ()
+    assert study.optimize(service, progress=False) == alone(on_failure="retire")
+
+
+def test_who_wants_no_retries_waits_for_none(make, evaluators, caplog):
+    service = Outage(evaluators.noisy, 60, 10**9)
+    assert make(retries=0).optimize(service, workers=4, progress=False).status == "failed"
+    assert "pauses" not in caplog.text
+
+
+@pytest.mark.parametrize("patience", [-1, "long", True, float("nan")])
+def test_bad_patience_is_refused(make, patience):
+    with pytest.raises(InvalidInput, match="failure_patience must be a number >= 0, got"):
+        make().optimize(lambda pull: 0.5, failure_patience=patience)
