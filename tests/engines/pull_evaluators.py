@@ -71,9 +71,29 @@ def poor_sleeps_then_fails(pull):
         never(pull)
 
 
-def hang(pull):
-    """Hang, and be the parent of one that hangs."""
-    subprocess.run(["sleep", "3600"], check=True)
+class Hang:
+    """Waits for a program that never ends, and notes which it is."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def __call__(self, pull):
+        child = subprocess.Popen(["sleep", "3600"])
+        (self.folder / f"child {child.pid}").touch()
+        child.wait()
+
+
+def running(folder):
+    """The programs that were noted in a folder, and still run."""
+    return [path for path in Path(folder).glob("child *") if _runs(int(path.name.split()[1]))]
+
+
+def _runs(process):
+    try:
+        with open(f"/proc/{process}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 class Unsendable(Exception):

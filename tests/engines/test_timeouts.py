@@ -15,16 +15,6 @@ from mfbandit.engines import Command
 from mfbandit.errors import InvalidInput, StudyError
 
 
-def children_of(process):
-    """What runs below a process."""
-    found = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    lines = [line.split(None, 2) for line in found.splitlines()]
-    below = {str(process)}
-    for _ in lines:
-        below |= {pid for pid, parent, _ in lines if parent in below}
-    return [words for pid, _, words in lines if pid in below]
-
-
 @pytest.fixture
 def blocked():
     """Something to wait for, until the test is over."""
@@ -57,9 +47,11 @@ def test_an_evaluation_that_never_returns_fails_and_is_tried_again(
             result = study.optimize(hangs, engine=pool, **options)
             blocked.set()
     elif engine == "processes":
-        sleepy = evaluators.Once(tmp_path, [7, 30], evaluators.hang)
+        (tmp_path / "children").mkdir()
+        sleepy = evaluators.Once(tmp_path, [7, 30], evaluators.Hang(tmp_path / "children"))
         result = study.optimize(sleepy, engine="processes", **{**options, "timeout": 1.0})
-        assert not any("sleep 3600" in line for line in children_of(os.getpid()))
+        _until(lambda: not evaluators.running(tmp_path / "children"))
+        assert len(list((tmp_path / "children").iterdir())) == 2
     elif engine == "command":
         script = f"[ $1 = 7 ] && mkdir {tmp_path}/7 2>/dev/null && sleep 3600; echo 0.5"
         study = make(30.0)
@@ -69,7 +61,7 @@ def test_an_evaluation_that_never_returns_fails_and_is_tried_again(
         return
     else:
         result = study.optimize({"threads": hangs, "async": evaluate_later, "blocked loop": block}[engine], **options)
-    assert len(list(tmp_path.iterdir())) == 2
+    assert {"7", "30"} <= {path.name for path in tmp_path.iterdir()}
     assert result == alone()
     # One that blocks the loop takes its neighbour with it.
     late = sum("failed: the evaluation took longer than" in line for line in caplog.messages)
@@ -168,21 +160,23 @@ def test_errors_that_cannot_be_sent_are_described_where_they_are_raised(make, ev
         assert "with: SystemExit: the judge left" in result.reasons[0]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sessions")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
 def test_processes_do_not_outlive_the_study(evaluators, tmp_path):
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import mfbandit as mf, pull_evaluators\n"
         "if __name__ == '__main__':\n"
         "    problem = mf.Problem(['a', 'b'], [('exact', 1.0, 0.0)])\n"
-        "    mf.identify(problem, pull_evaluators.hang, engine='processes', progress=False)\n"
+        "    mf.identify(problem, pull_evaluators.Hang(sys.argv[2]), engine='processes', progress=False)\n"
     )
     (tmp_path / "program.py").write_text(program)
-    process = subprocess.Popen([sys.executable, tmp_path / "program.py", os.path.dirname(evaluators.__file__)])
-    _until(lambda: any("sleep 3600" in line for line in children_of(process.pid)))
+    process = subprocess.Popen(
+        [sys.executable, tmp_path / "program.py", os.path.dirname(evaluators.__file__), tmp_path]
+    )
+    _until(lambda: evaluators.running(tmp_path))
     process.kill()
     process.wait()
-    _until(lambda: not any("sleep 3600" in line for line in children_of(1)))
+    _until(lambda: not evaluators.running(tmp_path))
 
 
 def _until(condition, seconds=20):
