@@ -24,8 +24,8 @@ def run(
 
     The file names the problem, the settings and an evaluator: a Python function, a command that prints a
     reward, or recorded rewards. Without an evaluator the study is only made, and its pulls are handed out
-    by [bold]mfbandit ask[/bold]. Ctrl-C ends with the answer so far; run it again and it goes on. Exit
-    code 1 if it ends without a certified answer.
+    by [bold]mfbandit ask[/bold]. Ctrl-C ends with the answer so far, SIGTERM and SIGHUP without one; run
+    it again and it goes on. Exit code 1 if it ends without a certified answer.
 
     Example: [bold]mfbandit run examples/command.toml --workers 4[/bold]
     """

@@ -18,8 +18,8 @@ __all__ = ["MOVES", "RayCluster", "import_ray"]
 
 #: How often Ray moves a task to another node when its own is lost.
 MOVES = 3
-#: How often the head is looked for, how long it may take to answer, and how long it may be away: Ray ends this
-#: process, without a word to it, after a minute.
+#: How often the cluster is looked for, how long it may take to answer, and how long its head may be away: Ray
+#: ends this process, without a word to it, after a minute.
 _LOOK_SECONDS, _ANSWER_SECONDS, _AWAY_SECONDS = 2.0, 2.0, 10.0
 
 
@@ -61,6 +61,7 @@ class RayCluster:
                 ray.init(log_to_driver=False, logging_level="warning")
         self._next_look = 0.0
         self._lost = False
+        self._node: tuple[str, int] | None = None
         self._seen = time.monotonic()
 
     def task(self, function: Any, **options: Any) -> Any:
@@ -88,15 +89,26 @@ class RayCluster:
         if error is None and now < self._next_look:
             return
         self._next_look = now + _LOOK_SECONDS
-        if isinstance(error, self.ray.exceptions.LocalRayletDiedError):
+        if isinstance(error, self.ray.exceptions.LocalRayletDiedError) or not _answers(*self._own_node()):
+            # It does not come back, and Ray ends this process some seconds later.
             self._give_up("the node of this process died")
-        elif not self._head_answers():
-            if error is not None or time.monotonic() - self._seen > _AWAY_SECONDS:
-                self._give_up("its head does not answer")
-        elif not self._own_node_lives():
-            self._give_up("the node of this process died")
-        else:
+        elif _answers(*self._head()):
             self._seen = time.monotonic()
+        elif error is not None or time.monotonic() - self._seen > _AWAY_SECONDS:
+            self._give_up("its head does not answer")
+
+    def _head(self) -> tuple[str, int]:
+        """Where the head takes connections; Ray's own calls would wait for it."""
+        host, _, port = str(self.ray.get_runtime_context().gcs_address).rpartition(":")
+        return host.strip("[]"), int(port) if port.isdigit() else 0
+
+    def _own_node(self) -> tuple[str, int]:
+        """Where the node that this process is connected to takes connections."""
+        if self._node is None:
+            own = self.ray.get_runtime_context().get_node_id()
+            found = [node for node in self.ray.nodes() if node["NodeID"] == own]
+            self._node = (found[0]["NodeManagerAddress"], found[0]["NodeManagerPort"]) if found else ("", 0)
+        return self._node
 
     def _give_up(self, why: str) -> NoReturn:
         self._lost = True
@@ -126,3 +138,14 @@ class RayCluster:
         # Ray would end this process for a head that does not come back.
         if self._started or self._lost:
             self.ray.shutdown()
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether somebody takes connections there; so it is said of a place that is not known."""
+    if not port:
+        return True
+    try:
+        socket.create_connection((host, port), _ANSWER_SECONDS).close()
+    except OSError:
+        return False
+    return True
