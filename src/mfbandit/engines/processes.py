@@ -109,7 +109,19 @@ class Processes:
 
     def _kill(self, pools: list[ProcessPoolExecutor]) -> None:
         started = [self._processes[pool] for pool in pools if pool in self._processes]
-        _end_processes([process.result() for process in started if process.done() and not process.exception()])
+        _end_processes([process.result() for process in started if _is_up(process)])
+        for process in started:
+            if not process.done():
+                process.add_done_callback(_end_when_up)
+
+
+def _is_up(process: Future[int]) -> bool:
+    return process.done() and not process.cancelled() and process.exception() is None
+
+
+def _end_when_up(process: Future[int]) -> None:
+    if _is_up(process):
+        _end_processes([process.result()])
 
 
 def _end_processes(processes: list[int]) -> None:
