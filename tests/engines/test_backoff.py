@@ -178,6 +178,7 @@ def test_errors_that_last_are_never_an_outage(waits):
     one = waits()
     for number, arm in enumerate("abcd"):
         assert one.failed(pull(number, arm), LASTING, 0).counted == 1
+        assert one.wait(pull(number, arm)) == 0.0
     assert one.until_probe() is None
 
 
@@ -235,6 +236,7 @@ AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 503, "HTTPHeaders": {"retry-aft
         (ValueError("no number"), "unknown", None),
         (TookTooLong(3.0), "unknown", None),
         (ImportError("no module"), "lasting", None),
+        (raised(StudyError("./judge could not be started"), cause=FileNotFoundError()), "lasting", None),
         (RewardError("nan"), "lasting", None),
         (WorkerDied("killed"), "lasting", None),
         (SystemExit(503), "lasting", None),
@@ -274,7 +276,7 @@ class Outage:
 @pytest.mark.parametrize("policy", ["lucb-c:batch=8", "mf-toptwo"])
 def test_an_outage_pauses_the_study_and_changes_nothing(make, alone, evaluators, caplog, workers, first, policy):
     study = make(policy=policy)
-    service = Outage(evaluators.noisy, first, 8)
+    service = Outage(evaluators.noisy, first, 9)
     result = study.optimize(service, workers=workers, progress=False)
     assert result == alone(policy=policy)
     assert sum("the study pauses" in line for line in caplog.messages) == 1

@@ -142,9 +142,10 @@ class Backoff:
             self._failing[pull.id] = pull.arm
         if self._pause is not None:
             return self._failed_in_pause(self._pause, pull, failure, trouble)
-        trouble.due = now + (0.0 if self._gave_up else self._delay(trouble.attempts, failure))
+        trouble.due = now
         if self._gave_up or failure.kind == LASTING:
             return _count(trouble)
+        trouble.due += self._delay(trouble.attempts, failure)
         if self._is_outage(pull, failure, left, trouble):
             return self._begin_pause(failure, trouble)
         if failure.kind == TEMPORARY and left <= 0 and now - trouble.since < self._patience:

@@ -138,8 +138,10 @@ def _kind(error: BaseException) -> str:
     if status is not None:
         passes = status in _ASK_AGAIN or (status >= 500 and status not in _NEVER)
         return TEMPORARY if passes else LASTING
-    if isinstance(error, (ConnectionError, TimeoutError)):
+    if isinstance(error, (ConnectionError, TimeoutError, BlockingIOError)):
         return TEMPORARY
+    if isinstance(error, (FileNotFoundError, PermissionError)):
+        return LASTING
     named = any(_PASSES.search(kind.__name__) for kind in type(error).__mro__)
     return TEMPORARY if named else UNKNOWN
 

@@ -119,7 +119,7 @@ class _Tail(threading.Thread):
 
 
 def _left(deadline: float | None) -> float | None:
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
+    return None if deadline is None else min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

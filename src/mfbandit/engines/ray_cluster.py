@@ -10,11 +10,13 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from mfbandit.errors import MissingExtra, StudyError
 
 __all__ = ["MOVES", "RayCluster", "import_ray"]
+
+Address: TypeAlias = tuple[str, int]
 
 #: How often Ray moves a task to another node when its own is lost.
 MOVES = 3
@@ -59,10 +61,10 @@ class RayCluster:
         if self._started:
             with _own_modules():
                 ray.init(log_to_driver=False, logging_level="warning")
-        self._next_look = 0.0
         self._lost = False
-        self._node: tuple[str, int] | None = None
+        self._next_look = 0.0
         self._seen = time.monotonic()
+        self._head, self._node = self._addresses()
 
     def task(self, function: Any, **options: Any) -> Any:
         """A function as a task; only lost nodes are Ray's to retry, not what it raises."""
@@ -89,26 +91,25 @@ class RayCluster:
         if error is None and now < self._next_look:
             return
         self._next_look = now + _LOOK_SECONDS
-        if isinstance(error, self.ray.exceptions.LocalRayletDiedError) or not _answers(*self._own_node()):
+        if isinstance(error, self.ray.exceptions.LocalRayletDiedError) or not _answers(self._node):
             # It does not come back, and Ray ends this process some seconds later.
             self._give_up("the node of this process died")
-        elif _answers(*self._head()):
+        elif _answers(self._head):
             self._seen = time.monotonic()
         elif error is not None or time.monotonic() - self._seen > _AWAY_SECONDS:
             self._give_up("its head does not answer")
 
-    def _head(self) -> tuple[str, int]:
-        """Where the head takes connections; Ray's own calls would wait for it."""
-        host, _, port = str(self.ray.get_runtime_context().gcs_address).rpartition(":")
-        return host.strip("[]"), int(port) if port.isdigit() else 0
+    def _addresses(self) -> list[Address | None]:
+        """Where the head and the node of this process take connections, as far as they do.
 
-    def _own_node(self) -> tuple[str, int]:
-        """Where the node that this process is connected to takes connections."""
-        if self._node is None:
-            own = self.ray.get_runtime_context().get_node_id()
-            found = [node for node in self.ray.nodes() if node["NodeID"] == own]
-            self._node = (found[0]["NodeManagerAddress"], found[0]["NodeManagerPort"]) if found else ("", 0)
-        return self._node
+        Ray's own calls would wait for a head that is gone. From afar, through Ray's client, neither can be seen.
+        """
+        context = self.ray.get_runtime_context()
+        host, _, port = str(context.gcs_address).rpartition(":")
+        head = (host.strip("[]"), int(port)) if port.isdigit() else None
+        nodes = [node for node in self.ray.nodes() if node["NodeID"] == context.get_node_id()]
+        own = (nodes[0]["NodeManagerAddress"], nodes[0]["NodeManagerPort"]) if nodes else None
+        return [place if place is not None and _answers(place) else None for place in (head, own)]
 
     def _give_up(self, why: str) -> NoReturn:
         self._lost = True
@@ -140,12 +141,12 @@ class RayCluster:
             self.ray.shutdown()
 
 
-def _answers(host: str, port: int) -> bool:
+def _answers(address: Address | None) -> bool:
     """Whether somebody takes connections there; so it is said of a place that is not known."""
-    if not port:
+    if address is None:
         return True
     try:
-        socket.create_connection((host, port), _ANSWER_SECONDS).close()
+        socket.create_connection(address, _ANSWER_SECONDS).close()
     except OSError:
         return False
     return True

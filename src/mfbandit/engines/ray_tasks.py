@@ -100,13 +100,13 @@ def _limited(seconds: float) -> Iterator[None]:
         end_all_programs()
         os._exit(1)
 
-    last = threading.Timer(seconds + _ENDING_SECONDS, die)
+    last = threading.Timer(min(seconds + _ENDING_SECONDS, threading.TIMEOUT_MAX), die)
     last.daemon = True
     last.start()
     told = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGALRM, over) if told else None
     if told:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, threading.TIMEOUT_MAX))
     try:
         yield
     finally:
