@@ -146,6 +146,34 @@ def test_an_arm_that_never_worked_is_to_blame_alone(waits):
     assert one.until_probe() is None
 
 
+def test_where_several_failed_no_others_are_tried_before_them(waits, clock):
+    one = waits()
+    for number in (1, 2, 3):
+        assert one.wait(pull(9)) == 0.0
+        one.failed(pull(number), UNKNOWN, 2)
+    assert one.wait(pull(9)) == 2.0 > one.wait(pull(3))
+    assert one.wait(pull(9, fidelity="exact")) == one.wait(pull(9, "b")) == 0.0
+    clock.now = 1.0
+    one.failed(pull(1), UNKNOWN, 1)
+    assert one.wait(pull(9)) == 3.0
+    one.succeeded(pull(2))
+    assert one.wait(pull(9)) == 0.0
+
+
+def test_a_broken_arm_is_not_evaluated_over_and_over(make, evaluators, monkeypatch):
+    monkeypatch.setattr(backoff, "FIRST_WAIT", 0.3)
+    tried = []
+
+    def evaluate(pull):
+        if pull.arm == "poor":
+            tried.append(pull.id)
+        return evaluators.fail_on_poor(pull)
+
+    assert make(policy="lucb-c:batch=500", max_cost=None).optimize(evaluate, progress=False).status == "failed"
+    assert len(set(tried)) == 3
+    assert len(tried) <= 9
+
+
 def test_a_pull_is_to_blame_if_others_succeed_meanwhile(waits, clock):
     one = waits()
     one.succeeded(pull(0))
@@ -274,9 +302,12 @@ class Outage:
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("first", [1, 60])
 @pytest.mark.parametrize("policy", ["lucb-c:batch=8", "mf-toptwo"])
-def test_an_outage_pauses_the_study_and_changes_nothing(make, alone, evaluators, caplog, workers, first, policy):
+def test_an_outage_pauses_the_study_and_changes_nothing(
+    make, alone, evaluators, caplog, monkeypatch, workers, first, policy
+):
+    monkeypatch.setattr(backoff, "FIRST_WAIT", 0.05)
     study = make(policy=policy)
-    service = Outage(evaluators.noisy, first, 9)
+    service = Outage(evaluators.noisy, first, 7)
     result = study.optimize(service, workers=workers, progress=False)
     assert result == alone(policy=policy)
     assert sum("the study pauses" in line for line in caplog.messages) == 1

@@ -83,6 +83,8 @@ class Backoff:
         self._troubles: dict[int, _Trouble] = {}
         #: Pulls that failed since the last success, and their arms.
         self._failing: dict[int, str] = {}
+        #: The same by arm and fidelity, since each of them succeeded.
+        self._cells: dict[tuple[str, str], set[int]] = {}
         #: Arms and fidelities that have given a reward in this run.
         self._worked: set[tuple[str, str]] = set()
         self._succeeded = -float("inf")
@@ -103,13 +105,22 @@ class Backoff:
     def forget(self, pull: Pull) -> None:
         """Note that nobody waits for a pull any more."""
         self._troubles.pop(pull.id, None)
+        self._cells.get((pull.arm, pull.fidelity), set()).discard(pull.id)
         if self._pause is not None and self._pause.probe == pull.id:
             self._pause.probe = None
 
     def wait(self, pull: Pull) -> float:
-        """Seconds before a pull may be tried."""
+        """Seconds before a pull may be tried.
+
+        Where several pulls of an arm at a fidelity failed, others of it are not tried before those.
+        """
         trouble = self._troubles.get(pull.id)
-        return 0.0 if trouble is None else trouble.due - self._clock()
+        if trouble is not None:
+            return trouble.due - self._clock()
+        failing = self._cells.get((pull.arm, pull.fidelity), ())
+        if len(failing) < _BURST:
+            return 0.0
+        return max(self._troubles[one].due for one in failing) + FIRST_WAIT - self._clock()
 
     def attempts(self, pull: Pull) -> int:
         """How often a pull failed in this run."""
@@ -118,7 +129,9 @@ class Backoff:
 
     def succeeded(self, pull: Pull) -> str | None:
         """An evaluation brought a reward; returns a line for people if that ends a pause."""
-        self._worked.add((pull.arm, pull.fidelity))
+        cell = (pull.arm, pull.fidelity)
+        self._worked.add(cell)
+        self._cells.pop(cell, None)
         self._succeeded = now = self._clock()
         self._failing.clear()
         self._troubles.pop(pull.id, None)
@@ -126,6 +139,7 @@ class Backoff:
         pause, self._pause = self._pause, None
         if pause is None:
             return None
+        self._cells.clear()
         for trouble in self._troubles.values():
             # What they failed of is over, and nothing is known against them.
             trouble.since = trouble.due = now
@@ -138,6 +152,7 @@ class Backoff:
         now = self._clock()
         trouble = self._troubles.setdefault(pull.id, _Trouble(now))
         trouble.attempts += 1
+        self._cells.setdefault((pull.arm, pull.fidelity), set()).add(pull.id)
         if failure.kind != LASTING:
             self._failing[pull.id] = pull.arm
         if self._pause is not None:

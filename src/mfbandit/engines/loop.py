@@ -42,6 +42,8 @@ _BEATS = 4
 _SHORT_PAUSE, _LONG_PAUSE = 0.01, 1.0
 #: How often to look whether the engine is still there, and whether evaluations left its queue, at most.
 _CHECK_SECONDS = 1.0
+#: How many pulls more than workers may wait for another attempt before no more are asked for.
+_MOST_HELD = 100
 #: How long evaluations may go on after Ctrl-C.
 _GRACE_SECONDS = 3.0
 #: Letters of a reason in the warning; all of it is in the log of the study.
@@ -159,7 +161,7 @@ class _Run:
             due = [pull for _, pull in sorted(self.held.items()) if self.backoff.wait(pull) <= 0.0]
             self._start(due[: self.workers - len(self.running)])
         free = self.workers - len(self.running)
-        while free > 0:
+        while free > 0 and len(self.held) < self.workers + _MOST_HELD:
             pulls = self.study.ask(free, lease_seconds=self.lease)
             self.held.update({pull.id: pull for pull in pulls if self.backoff.wait(pull) > 0.0})
             self._start([pull for pull in pulls if pull.id not in self.held])
