@@ -54,8 +54,8 @@ def test_waits_double_and_differ_from_worker_to_worker(waits, clock):
     for _ in range(200):
         one = waits(chance=chance.random)
         found.append([])
-        for left in (9, 8, 7):
-            assert one.failed(pull(1), UNKNOWN, left) == (1, None, False)
+        for _ in range(3):
+            assert one.failed(pull(1), UNKNOWN, 9) == (0, None, False)
             found[-1].append(one.wait(pull(1)))
     for place, most in enumerate((1.0, 2.0, 4.0)):
         column = [row[place] for row in found]
@@ -85,8 +85,8 @@ def test_no_patience_means_no_waits_and_no_pauses(waits):
 
 def test_a_burst_over_several_arms_pauses_and_uses_no_more_retries(waits, clock):
     one = waits()
-    assert one.failed(pull(1), UNKNOWN, 2).counted == 1
-    assert one.failed(pull(2), UNKNOWN, 2).counted == 1
+    assert one.failed(pull(1), UNKNOWN, 2) == (0, None, False)
+    assert one.failed(pull(2), UNKNOWN, 2) == (0, None, False)
     verdict = one.failed(pull(3, "b"), UNKNOWN, 2)
     assert verdict.counted == 0
     assert verdict.said == (
@@ -122,7 +122,7 @@ def test_patience_ends_and_then_all_failures_count(waits, clock):
     assert counted == 5
     assert blameless
     assert said == "evaluations failed for 10.0 s: the study waits no longer"
-    assert one.failed(pull(0, "a"), UNKNOWN, 1) == (1, None, False)
+    assert one.failed(pull(0, "a"), UNKNOWN, 1) == (2, None, False)
     assert one.wait(pull(0, "a")) == one.wait(pull(2, "c")) == 0.0
 
 
@@ -182,11 +182,12 @@ def test_a_pull_is_to_blame_if_others_succeed_meanwhile(waits, clock):
     clock.now = 2.0
     one.succeeded(pull(2))
     clock.now = 3.0
-    assert one.failed(pull(1), UNKNOWN, 0).counted == 1
+    assert one.failed(pull(1), UNKNOWN, 1).counted == 2
     # The only one there is, of what worked before: the last retry is not used up.
     clock.now = 4.0
     one.failed(pull(3), UNKNOWN, 1)
-    assert one.failed(pull(3), UNKNOWN, 0).counted == 0
+    assert one.until_probe() is None
+    assert one.failed(pull(3), UNKNOWN, 1).counted == 0
     assert one.until_probe() == 1.0
 
 
@@ -196,10 +197,10 @@ def test_an_error_that_will_pass_does_not_use_up_the_last_retry_before_patience_
     clock.now = 1.0
     one.succeeded(pull(2, "b"))
     clock.now = 59.0
-    assert one.failed(pull(1), TEMPORARY, 0).counted == 0
+    assert one.failed(pull(1), TEMPORARY, 1).counted == 0
     assert one.until_probe() is None
     clock.now = 61.0
-    assert one.failed(pull(1), TEMPORARY, 0).counted == 2
+    assert one.failed(pull(1), TEMPORARY, 1).counted == 3
 
 
 def test_errors_that_last_are_never_an_outage(waits):

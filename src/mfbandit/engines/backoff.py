@@ -29,7 +29,10 @@ class Verdict(NamedTuple):
     """What to make of a failure."""
 
     counted: int
-    """How many failures of the pull to record: 0 while others fail too, later all of them at once."""
+    """How many failures of the pull to record: 0 while it will be tried again, in the end all of them at once.
+
+    So the pull stays with this process, and no other one takes it before it has waited.
+    """
     said: str | None = None
     """A line for people."""
     blameless: bool = False
@@ -146,9 +149,9 @@ class Backoff:
         return f"evaluations succeed again: the study goes on after a pause of {now - pause.began:.1f} s"
 
     def failed(self, pull: Pull, failure: Failure, left: int) -> Verdict:
-        """Say what to make of a failure of a pull that has `left` more retries."""
+        """Say what to make of a failure of a pull that had `left` more retries when this run began."""
         if self._patience <= 0.0:
-            return Verdict(1)
+            return Verdict(1)  # at once, for anybody to try again
         now = self._clock()
         trouble = self._troubles.setdefault(pull.id, _Trouble(now))
         trouble.attempts += 1
@@ -158,16 +161,15 @@ class Backoff:
         if self._pause is not None:
             return self._failed_in_pause(self._pause, pull, failure, trouble)
         trouble.due = now
-        if self._gave_up or failure.kind == LASTING:
-            return _count(trouble)
-        trouble.due += self._delay(trouble.attempts, failure)
-        if self._is_outage(pull, failure, left, trouble):
-            return self._begin_pause(failure, trouble)
-        if failure.kind == TEMPORARY and left <= 0 and now - trouble.since < self._patience:
-            # It says itself that it will pass.
-            trouble.withheld += 1
-            return Verdict(0)
-        return _count(trouble)
+        left -= trouble.withheld
+        if not self._gave_up and failure.kind != LASTING:
+            trouble.due += self._delay(trouble.attempts, failure)
+            if self._is_outage(pull, failure, left, trouble):
+                return self._begin_pause(failure, trouble)
+            if failure.kind == TEMPORARY and now - trouble.since < self._patience:
+                # It says itself that it will pass.
+                return _withhold(trouble)
+        return _withhold(trouble) if left > 0 else _count(trouble)
 
     def _is_outage(self, pull: Pull, failure: Failure, left: int, trouble: _Trouble) -> bool:
         """Whether failures are nobody's own.
@@ -186,7 +188,7 @@ class Backoff:
         now = self._clock()
         wait = min(self._delay(1, failure), self._patience)
         self._pause = _Pause(now, now + wait)
-        trouble.withheld += 1
+        _withhold(trouble)
         why = shown(" ".join(failure.said.split()), _LONGEST)
         return Verdict(
             0,
@@ -209,16 +211,19 @@ class Backoff:
             pause.until = now + min(self._delay(pause.attempts, failure), left)
         elif failure.retry_after is not None:
             pause.until = max(pause.until, now + min(failure.retry_after, left))
-        if failure.kind == LASTING:
-            return _count(trouble)
-        trouble.withheld += 1
-        return Verdict(0)
+        return _withhold(trouble)
 
     def _delay(self, attempt: int, failure: Failure) -> float:
         """How long to wait after an attempt: at random, so that workers do not come back all at once."""
         wait = min(FIRST_WAIT * 2.0 ** min(attempt - 1, 30), LONGEST_WAIT)
         wait *= 0.5 + 0.5 * self._chance()
         return min(max(wait, failure.retry_after or 0.0), self._patience)
+
+
+def _withhold(trouble: _Trouble) -> Verdict:
+    """Count a failure later, if ever."""
+    trouble.withheld += 1
+    return Verdict(0)
 
 
 def _count(trouble: _Trouble) -> Verdict:

@@ -252,18 +252,20 @@ class _Run:
         self.running.engine.check(error)
         failure = describe(error)
         before = len(self.study.current().failures.get(pull.id, ()))
+        paused = self.backoff.until_probe() is not None
         verdict = self.backoff.failed(pull, failure, self.study.settings.retries - before)
+        _logger.debug("the failure of pull %d", pull.id, exc_info=error)
         if verdict.said:
             _logger.warning("%s: %s", self.study.name, verdict.said)
-        _logger.debug("the failure of pull %d", pull.id, exc_info=error)
+        elif not paused:
+            short = shown(" ".join(failure.said.split()), _LONGEST)
+            _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, short)
         if not verdict.counted:
             return
         if verdict.blameless and self.study.settings.on_failure == "retire":
             raise StudyError(
                 f"{verdict.said}; no arm is retired for it, run again to go on; the last failure: {failure.said}"
             )
-        short = shown(" ".join(failure.said.split()), _LONGEST)
-        _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, short)
         del self.held[pull.id]
         for _ in range(verdict.counted):
             self.study.fail(pull, failure.said)
