@@ -146,6 +146,15 @@ def test_an_arm_that_never_worked_is_to_blame_alone(waits):
     assert one.until_probe() is None
 
 
+def test_nobody_is_to_blame_before_anything_worked(waits):
+    one = waits()
+    for number in (1, 2, 3):
+        assert one.failed(pull(number), UNKNOWN, 1) == (0, None, False)
+    assert one.until_probe() is None
+    assert one.failed(pull(1), UNKNOWN, 1).counted == 0
+    assert one.until_probe() == 1.0
+
+
 def test_where_several_failed_no_others_are_tried_before_them(waits, clock):
     one = waits()
     for number in (1, 2, 3):

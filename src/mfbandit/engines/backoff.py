@@ -174,9 +174,13 @@ class Backoff:
     def _is_outage(self, pull: Pull, failure: Failure, left: int, trouble: _Trouble) -> bool:
         """Whether failures are nobody's own.
 
-        One pull alone is to blame, unless it is the only one there is, and what it measures worked before.
+        One pull alone is to blame, unless it is the only one there is, and what it measures worked before, or
+        nothing has worked yet.
         """
-        if len(self._failing) < _BURST and (left > 0 or self._succeeded > trouble.since):
+        last = left <= 0 and self._succeeded <= trouble.since
+        if last and not self._worked:
+            return True
+        if not last and len(self._failing) < _BURST:
             return False
         return self._blameless(pull) or failure.kind == TEMPORARY
 
