@@ -319,6 +319,63 @@ def test_ctrl_c_then_resume(file, tmp_path, capsys):
     assert second["status"] == "max_cost"
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
+@pytest.mark.parametrize(
+    ("end", "engine"), [(signal.SIGTERM, "threads"), (signal.SIGHUP, "threads"), (signal.SIGTERM, "processes")]
+)
+def test_a_signal_ends_the_commands_too_and_the_study_can_go_on(file, tmp_path, capsys, end, engine):
+    script = (
+        f"[ -e {tmp_path}/go ] || {{ sleep 600 & echo $! > {tmp_path}/child$MFBANDIT_ID.part; "
+        f"mv {tmp_path}/child$MFBANDIT_ID.part {tmp_path}/child$MFBANDIT_ID; wait; }}; {GOOD}"
+    )
+    study = file(f"workers = 2\nengine = '{engine}'\nmax_cost = 6.0\ndurable = false", command(script))
+    process = subprocess.Popen([*PROGRAM, "run", str(study)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(found := list(tmp_path.glob("child?"))) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    children = [int(path.read_text()) for path in found]
+    assert all(map(_runs, children))
+    process.send_signal(end)
+    time.sleep(0.1)  # two signals at the same moment are one
+    process.send_signal(end)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == -end
+    assert f"ended by {end.name}; run it again to go on" in said.splitlines()
+    assert "Traceback" not in said
+    deadline = time.monotonic() + 10
+    while any(map(_runs, children)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    left = load_study(tmp_path / "mine.db")
+    assert (left.status, left.cost) == ("running", 0.0)
+    # Nothing stays leased: the next run needs not wait.
+    assert {pull.id for pull in left.ask(2, lease_seconds=0.01)} == {0, 1}
+    (tmp_path / "go").touch()
+    assert plain(capsys, "run", study, code=1)["cost"] == 6.0
+
+
+def _runs(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_a_timeout_for_every_evaluator(file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "sleepy_judge.py").write_text("import time\n\ndef judge(pull):\n    time.sleep(5)\n")
+    study = file("retries = 0\ntimeout = 0.1", '[evaluator]\npython = "sleepy_judge:judge"')
+    assert "with: the evaluation took longer than 0.1 s" in call(capsys, "run", study, code=1).out
+    both = file("retries = 0\ntimeout = 0.1", command("sleep 5", "timeout = 60"), name="both.toml")
+    assert "with: sh took longer than 0.1 s and was ended" in call(capsys, "run", both, code=1).out
+    wrong = file("timeout = 0", command(GOOD), name="wrong.toml")
+    assert "timeout must be a number > 0, got 0" in complaint(capsys, "run", wrong)
+    wrong = file("failure_patience = 'long'", command(GOOD), name="wrong.toml")
+    assert "failure_patience is 'long'; it must be a number" in complaint(capsys, "run", wrong)
+
+
 def _cost(path):
     try:
         return load_study(path).cost if path.exists() else 0.0

@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 
 import mfbandit as mf
+from mfbandit.engines import backoff
 from mfbandit.study import create_study
 
 POLICY = "lucb-c:batch=8"
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    """Try again soon what failed."""
+    monkeypatch.setattr(backoff, "FIRST_WAIT", 0.01)
 
 
 @pytest.fixture

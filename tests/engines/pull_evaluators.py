@@ -2,6 +2,9 @@
 
 import os
 import random
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -66,3 +69,44 @@ def poor_sleeps_then_fails(pull):
         if pull.index == 0:
             hour(pull)
         never(pull)
+
+
+class Hang:
+    """Waits for a program that never ends, and notes which it is."""
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def __call__(self, pull):
+        child = subprocess.Popen(["sleep", "3600"])
+        (self.folder / f"child {child.pid}").touch()
+        child.wait()
+
+
+def running(folder):
+    """The programs that were noted in a folder, and still run."""
+    return [path for path in Path(folder).glob("child *") if _runs(int(path.name.split()[1]))]
+
+
+def _runs(process):
+    try:
+        with open(f"/proc/{process}/stat") as status:
+            return status.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class Unsendable(Exception):
+    """Cannot be made anew from its arguments, as many errors of clients."""
+
+    def __init__(self, *, response):
+        super().__init__("busy")
+        self.response = response
+
+
+def busy(pull):
+    raise Unsendable(response=threading.Lock())
+
+
+def leave(pull):
+    sys.exit("the judge left")

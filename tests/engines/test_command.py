@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import threading
 import time
+import tracemalloc
 from types import SimpleNamespace
 
 import pytest
@@ -57,10 +59,20 @@ def test_a_program_that_is_not_there():
         Command("./no-such-program")(PULL)
 
 
-def test_a_slow_command_is_killed_with_all_it_started(tmp_path):
-    command = shell("sleep 60 & echo $! > child; wait", timeout=0.2, folder=tmp_path)
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sleep 60 & echo $! > child; wait",
+        "sleep 60 & echo $! > child; echo 0.5",  # it has exited itself
+        "(sleep 60 & echo $! > child; wait) & wait",
+        "set -m; sleep 60 & echo $! > child; wait",  # a process group of its own
+        "setsid sh -c 'echo $$ > child; exec sleep 60' & wait",  # a session of its own
+    ],
+)
+def test_a_slow_command_is_killed_with_all_it_started(tmp_path, script):
+    command = shell(script, timeout=0.5, folder=tmp_path)
     began = time.monotonic()
-    with pytest.raises(StudyError, match=r"sh took longer than 0\.2 s and was ended"):
+    with pytest.raises(StudyError, match=r"sh took longer than 0\.5 s and was ended"):
         command(PULL)
     assert time.monotonic() - began < 5
     child = int((tmp_path / "child").read_text())
@@ -83,6 +95,43 @@ def _runs(process):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
 def test_processes_can_be_seen():
     assert _runs(os.getpid())
+
+
+def test_of_what_a_command_prints_only_the_last_is_kept():
+    script = "head -c 50000000 /dev/zero | tr '\\0' '\\n'; echo no >&2; head -c 50000000 /dev/zero >&2; echo 0.25"
+    tracemalloc.start()
+    assert shell(script)(PULL) == 0.25
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 2_000_000
+
+
+def test_half_a_line_is_no_reward():
+    with pytest.raises(StudyError, match="which is not a number"):
+        shell("head -c 100000 /dev/zero | tr '\\0' 1")(PULL)
+    assert shell("head -c 100000 /dev/zero | tr '\\0' 1; echo; echo 0.5")(PULL) == 0.5
+
+
+def test_one_evaluation_of_several_can_be_ended(tmp_path):
+    command = shell("echo $$ > child; exec sleep 60", folder=tmp_path)
+    other = SimpleNamespace(**{**vars(PULL), "id": 10})
+    failed = []
+
+    def evaluate():
+        try:
+            command(PULL)
+        except StudyError as error:
+            failed.append(str(error))
+
+    thread = threading.Thread(target=evaluate)
+    thread.start()
+    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text():
+        time.sleep(0.01)
+    command.within(5.0).cancel(other)
+    assert thread.is_alive()
+    command.within(5.0).cancel(PULL)
+    thread.join()
+    assert failed == ["sh was ended by signal 9"]
 
 
 def test_it_can_be_sent_to_other_processes(tmp_path):

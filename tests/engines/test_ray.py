@@ -1,13 +1,17 @@
 """Studies on a real Ray cluster of several nodes on this machine."""
 
 import os
+import re
 import signal
+import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from mfbandit.errors import InvalidInput
+from mfbandit.study import load_study
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 
@@ -58,6 +62,43 @@ def test_resources_that_make_no_sense_are_refused(cluster, make, evaluators, cap
         run({"quick": 3})
     run({"exact": {"num_gpus": 1}})
     assert "'exact' asks for num_gpus=1, and the cluster has 0" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_evaluation_that_takes_too_long_fails_and_frees_its_place(cluster, make, evaluators, tmp_path, caplog):
+    sleepy = evaluators.Once(tmp_path, [2], evaluators.hour)
+    result = make(8.0).optimize(sleepy, engine="ray", timeout=0.5, workers=4, progress=False)
+    assert result.status == "max_cost"
+    # Those that waited for the only core were not late.
+    assert sum("failed: the evaluation took longer than 0.5 s" in line for line in caplog.messages) == 1
+
+
+#: The other parts of a cluster that can be lost take as long: "gcs", "raylet".
+PARTS = os.environ.get("MFBANDIT_LOST_PARTS", "head").split()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_lost_cluster_is_no_failure_of_a_pull(evaluators, tmp_path, part):
+    program, storage = Path(__file__).with_name("lost_cluster.py"), f"sqlite:///{tmp_path}/study.db"
+    path = os.pathsep.join([str(program.parent), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, program, part, storage],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    said = [line for line in done.stdout.splitlines() if line.startswith(("said", "connected"))]
+    assert len(said) == 2, done.stderr
+    assert re.fullmatch(
+        r"said: the Ray cluster is lost: [a-z ]+; its pulls are given back, run again to go on", said[0]
+    )
+    assert said[1] == "connected: False"  # or Ray would end the process
+    study = load_study(storage)
+    assert (study.status, study.current().failures) == ("running", {})
+    assert study.optimize(evaluators.noisy, progress=False).status == "max_cost"
+    assert study.ask() == []
 
 
 def test_a_study_that_used_a_cluster_leaves_it_open(cluster, make, evaluators):

@@ -25,8 +25,8 @@ def run(
 
     The file names the problem, the settings and an evaluator: a Python function, a command that prints a
     reward, or recorded rewards. Without an evaluator the study is only made, and its pulls are handed out
-    by [bold]mfbandit ask[/bold]. Ctrl-C ends with the answer so far; run it again and it goes on. Exit
-    code 1 if it ends without a certified answer.
+    by [bold]mfbandit ask[/bold]. Ctrl-C ends with the answer so far, SIGTERM and SIGHUP without one; run
+    it again and it goes on. Exit code 1 if it ends without a certified answer.
 
     A study file runs code with your rights: run only those that you trust. A command is started without a
     shell. In a script of a shell use "$MFBANDIT_ARM", never {arm}: there, a name could run as code.
@@ -52,11 +52,7 @@ def run(
         result = opened.result()
     else:
         running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}
-        try:
-            result = opened.optimize(file.evaluate, **running)
-        finally:
-            # Commands that were left running must not outlive the study.
-            getattr(file.evaluate, "cancel", lambda: None)()
+        result = opened.optimize(file.evaluate, **running)
     if json:
         print_json(result.to_json())
     else:

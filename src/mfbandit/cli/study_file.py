@@ -40,7 +40,12 @@ _SETTINGS: dict[str, str] = {
     "durable": "true or false",
     "patience": "number",
 }
-_RUNNING: dict[str, str] = {"workers": "whole number", "engine": "text"}
+_RUNNING: dict[str, str] = {
+    "workers": "whole number",
+    "engine": "text",
+    "timeout": "number",
+    "failure_patience": "number",
+}
 _TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
     "number": (int, float),

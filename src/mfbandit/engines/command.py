@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
+import math
+import numbers
 import os
 import re
 import shlex
-import signal
 import subprocess
-import threading
 from collections.abc import Sequence
 from typing import Any
 
+from mfbandit.engines.programs import Programs
 from mfbandit.engines.words import shown
 from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.study.pull import Pull
 
-__all__ = ["Command"]
+__all__ = ["Command", "check_timeout", "is_number"]
 
 _PLACES = ("arm", "fidelity", "seed", "index", "id", "cost")
 _PLACE = re.compile(r"\{([A-Za-z_]+)\}")
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def check_timeout(timeout: float | None, what: str = "timeout") -> None:
+    """Refuse a timeout that is not a number of seconds."""
+    if timeout is not None and not (is_number(timeout) and 0 < timeout < math.inf):
+        raise InvalidInput(f"{what} must be a number > 0, got {timeout!r}")
 
 
 class Command:
@@ -30,8 +41,8 @@ class Command:
     ``{cost}`` in its arguments; if it has none of these, the arm, the fidelity and the seed follow its own
     arguments. They are also in its environment, as MFBANDIT_ARM, MFBANDIT_FIDELITY, MFBANDIT_SEED and so
     on. No shell comes between, so names need no quoting, whatever is in them. The last line that it prints
-    is the reward. Another exit code than 0, another text than a number, and running for too long are
-    failures.
+    is the reward; of what it prints only the last 64 kilobytes are kept. Another exit code than 0, another
+    text than a number, and running for too long are failures.
 
     Parameters
     ----------
@@ -61,55 +72,39 @@ class Command:
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         self.words = _words(command)
-        number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-        if timeout is not None and not (number and timeout > 0):
-            raise InvalidInput(f"the timeout of a command must be a number > 0, got {timeout!r}")
+        check_timeout(timeout, "the timeout of a command")
         self.timeout, self.folder = timeout, folder
         self._name = shown(os.path.basename(self.words[0]))
-        self._running: set[subprocess.Popen[str]] = set()
-        self._lock = threading.Lock()
+        self._programs = Programs()
 
     def __call__(self, pull: Pull) -> float:
         """Run the command for a pull; returns the reward that it prints."""
         values = {place: str(getattr(pull, place)) for place in _PLACES}
-        process = self._start(values)
-        with self._lock:
-            self._running.add(process)
         try:
-            output, complaint = process.communicate(timeout=self.timeout)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            raise StudyError(f"{self._name} took longer than {self.timeout:g} s and was ended") from None
-        finally:
-            with self._lock:
-                self._running.discard(process)
-            _let_go(process)
-        return self._reward(process.returncode, output, complaint)
-
-    def cancel(self) -> None:
-        """End all evaluations that run in this process."""
-        with self._lock:
-            for process in self._running:
-                _kill(process)
-
-    def _start(self, values: dict[str, str]) -> subprocess.Popen[str]:
-        environment = {f"MFBANDIT_{place.upper()}": value for place, value in values.items()}
-        try:
-            return subprocess.Popen(
+            ended = self._programs.run(
+                pull.id,
                 [_PLACE.sub(lambda place: values.get(place[1], place[0]), word) for word in self.words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
+                self.timeout,
                 cwd=self.folder,
-                env={**os.environ, **environment},
-                # A session of its own: Ctrl-C does not reach it, and all it started can be ended.
-                start_new_session=True,
+                env={**os.environ, **{f"MFBANDIT_{place.upper()}": value for place, value in values.items()}},
             )
         except (OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
             raise StudyError(f"{self._name} could not be started: {what}") from error
+        except subprocess.TimeoutExpired:
+            raise StudyError(f"{self._name} took longer than {self.timeout:g} s and was ended") from None
+        return self._reward(ended.code, ended.output, ended.complaint)
+
+    def cancel(self, pull: Pull | None = None) -> None:
+        """End the evaluation of a pull, or all that run in this process."""
+        self._programs.end(None if pull is None else pull.id)
+
+    def within(self, timeout: float | None) -> Command:
+        """The same command with at most this timeout; what runs is ended by both."""
+        times = [limit for limit in (self.timeout, timeout) if limit is not None]
+        made = Command(self.words, min(times, default=None), self.folder)
+        made._programs = self._programs
+        return made
 
     def _reward(self, code: int, output: str, complaint: str) -> float:
         said = [line.strip() for line in output.splitlines() if line.strip()]
@@ -150,22 +145,3 @@ def _words(command: str | Sequence[str]) -> list[str]:
     if not set(found) & set(_PLACES):
         words += ["{arm}", "{fidelity}", "{seed}"]
     return words
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a command and all it started."""
-    if process.poll() is not None:
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-
-
-def _let_go(process: subprocess.Popen[str]) -> None:
-    """Close the pipes of a command that has ended; something it left behind may still hold them."""
-    for pipe in (process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
-    process.wait()

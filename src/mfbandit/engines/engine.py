@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from typing import Any, Protocol, TypeAlias
 
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.engines.command import Command
+from mfbandit.engines.failure import RemoteFailure
+from mfbandit.errors import InvalidInput
 from mfbandit.problem import Problem
 from mfbandit.study.pull import Pull
 from mfbandit.validation import closest
@@ -18,11 +20,11 @@ __all__ = [
     "Engine",
     "Evaluate",
     "Resources",
-    "WorkerDied",
     "call",
+    "call_elsewhere",
+    "end_commands",
     "is_async",
     "make_engine",
-    "reason",
 ]
 
 #: A function of a pull that returns its reward, or a coroutine of it.
@@ -34,15 +36,20 @@ Resources: TypeAlias = Mapping[str, Mapping[str, Any]]
 ENGINES = ("threads", "processes", "ray")
 
 
-class WorkerDied(StudyError):
-    """The process that evaluated a pull ended before the evaluation did."""
-
-
 class Engine(Protocol):
     """Evaluates pulls, each of them elsewhere."""
 
     def submit(self, pull: Pull) -> Future[Any]:
         """Start an evaluation; its future brings the reward, or what went wrong."""
+
+    def started(self, future: Future[Any]) -> bool:
+        """Whether an evaluation has begun, so that its time counts; one may wait for a place."""
+
+    def end(self, pull: Pull, future: Future[Any]) -> None:
+        """Give up an evaluation, and end it where that can be done."""
+
+    def check(self, error: BaseException | None = None) -> None:
+        """Raise StudyError if the engine itself is lost; `error` is what an evaluation just brought."""
 
     def close(self) -> None:
         """Let go of everything; evaluations that still run are given up."""
@@ -54,6 +61,20 @@ def call(evaluate: Evaluate, pull: Pull) -> Any:
     return asyncio.run(_awaited(reward)) if inspect.isawaitable(reward) else reward
 
 
+def call_elsewhere(evaluate: Evaluate, pull: Pull) -> Any:
+    """Evaluate a pull in another process, and describe there what it raises."""
+    try:
+        return call(evaluate, pull)
+    except BaseException as error:
+        raise RemoteFailure.of(error) from None
+
+
+def end_commands(evaluate: Evaluate, pull: Pull | None = None) -> None:
+    """End the command that evaluates a pull, or all of them, if the evaluator is one."""
+    if isinstance(evaluate, Command):
+        evaluate.cancel(pull)
+
+
 async def _awaited(reward: Any) -> Any:
     return await reward
 
@@ -63,24 +84,13 @@ def is_async(evaluate: Evaluate) -> bool:
     return inspect.iscoroutinefunction(evaluate) or inspect.iscoroutinefunction(type(evaluate).__call__)
 
 
-def reason(error: BaseException) -> str:
-    """Say in words what an exception is.
-
-    Examples
-    --------
-    >>> reason(ValueError("no answer")), reason(KeyError()), reason(StudyError("it took too long"))
-    ('ValueError: no answer', 'KeyError', 'it took too long')
-    """
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, BaseException):  # Ray wraps what was raised on another machine.
-        error = cause
-    if isinstance(error, StudyError):
-        return str(error)
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def make_engine(engine: str | Executor, evaluate: Evaluate, problem: Problem, resources: Resources | None) -> Engine:
+def make_engine(
+    engine: str | Executor,
+    evaluate: Evaluate,
+    problem: Problem,
+    resources: Resources | None,
+    timeout: float | None = None,
+) -> Engine:
     """Make the engine that a name or an executor stands for."""
     if not callable(evaluate):
         raise InvalidInput(f"evaluate must be a function of a pull, got {evaluate!r}")
@@ -89,7 +99,7 @@ def make_engine(engine: str | Executor, evaluate: Evaluate, problem: Problem, re
     if isinstance(engine, Executor):
         from mfbandit.engines.executor import Borrowed
 
-        return Borrowed(engine, evaluate)
+        return Borrowed(engine, evaluate, timeout)
     if engine == "threads":
         from mfbandit.engines.threads import Loop, Threads
 
@@ -101,7 +111,7 @@ def make_engine(engine: str | Executor, evaluate: Evaluate, problem: Problem, re
     if engine == "ray":
         from mfbandit.engines.ray_tasks import RayTasks
 
-        return RayTasks(evaluate, _by_fidelity(resources or {}, problem))
+        return RayTasks(evaluate, _by_fidelity(resources or {}, problem), timeout)
     hint = closest(engine, ENGINES) if isinstance(engine, str) else ""
     raise InvalidInput(
         f"engine must be one of {', '.join(map(repr, ENGINES))} or a concurrent.futures.Executor, got {engine!r}{hint}"

@@ -38,6 +38,8 @@ def identify(
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
     resources: Resources | None = None,
+    timeout: float | None = None,
+    failure_patience: float = 60.0,
     retries: int = 2,
     on_failure: str = "stop",
     on_violation: str = "ignore",
@@ -71,7 +73,7 @@ def identify(
         Name of the study in the storage.
     seed : int
         Seeds of pulls are derived from it.
-    workers, engine, progress, callback, resources
+    workers, engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
     retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
@@ -111,7 +113,14 @@ def identify(
     )
     with study:
         return study.optimize(
-            evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+            evaluate,
+            workers=workers,
+            engine=engine,
+            progress=progress,
+            callback=callback,
+            resources=resources,
+            timeout=timeout,
+            failure_patience=failure_patience,
         )
 
 
@@ -129,6 +138,8 @@ def allocate(
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
     resources: Resources | None = None,
+    timeout: float | None = None,
+    failure_patience: float = 60.0,
     retries: int = 2,
     on_failure: str = "stop",
     on_violation: str = "ignore",
@@ -150,7 +161,7 @@ def allocate(
         A policy for regret, as an object or as ``name:key=value,...``.
     storage, name, seed, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
-    workers, engine, progress, callback, resources
+    workers, engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
 
     Returns
@@ -187,5 +198,12 @@ def allocate(
     )
     with study:
         return study.optimize(
-            evaluate, workers=workers, engine=engine, progress=progress, callback=callback, resources=resources
+            evaluate,
+            workers=workers,
+            engine=engine,
+            progress=progress,
+            callback=callback,
+            resources=resources,
+            timeout=timeout,
+            failure_patience=failure_patience,
         )

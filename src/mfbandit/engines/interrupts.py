@@ -1,46 +1,69 @@
-"""Ctrl-C while evaluations run: a wish to end, not an exception in the middle of something."""
+"""Ctrl-C and other requests to end while evaluations run: a wish, not an exception in the middle of something."""
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
+
+from mfbandit.engines.programs import end_all_programs
 
 __all__ = ["Interrupts"]
 
+_logger = logging.getLogger("mfbandit")
+
 
 class Interrupts:
-    """Counts Ctrl-C instead of raising; a third one raises, should the first two not be heard.
+    """Counts signals that ask to end instead of obeying at once; a third one raises KeyboardInterrupt.
 
-    Does nothing outside the main thread, where Python delivers no signals, or where they are ignored.
+    SIGINT is Ctrl-C. SIGTERM and SIGHUP are taken only where nobody else handles them: they end the process,
+    after it has left things in order (`pass_on`). Does nothing outside the main thread, where Python delivers
+    no signals, or where they are ignored.
     """
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.count = 0
         self._wake = wake
-        self._before: Any = None
+        self._before: dict[int, Any] = {}
+        self._deadly: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What asked to end."""
+        return "Ctrl-C" if self._deadly is None else signal.Signals(self._deadly).name
 
     def __enter__(self) -> Interrupts:
+        if threading.current_thread() is not threading.main_thread():
+            return self
         before = signal.getsignal(signal.SIGINT)
-        main = threading.current_thread() is threading.main_thread()
-        if main and before is not None and before is not signal.SIG_IGN:
-            self._before = before
-            signal.signal(signal.SIGINT, self._caught)
+        if before is not None and before is not signal.SIG_IGN:
+            self._catch(signal.SIGINT)
+        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                self._catch(number)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+    def _catch(self, number: int) -> None:
+        self._before[number] = signal.signal(number, self._caught)
+
+    def __exit__(self, *exception: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     def _caught(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        if number != signal.SIGINT:
+            self._deadly = number
         self._wake()
         if self.count > 2:
             raise KeyboardInterrupt
+
+    def pass_on(self) -> None:
+        """End the process, if that is what a signal asked for; its programs go with it."""
+        if self._deadly is not None:
+            _logger.warning("ended by %s; run it again to go on", self.name)
+            end_all_programs()
+            signal.raise_signal(self._deadly)

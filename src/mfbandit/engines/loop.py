@@ -9,15 +9,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from functools import partial
-from queue import Empty, SimpleQueue
+from concurrent.futures import CancelledError, Executor, Future
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mfbandit.engines.backoff import Backoff
+from mfbandit.engines.command import Command, check_timeout, is_number
 from mfbandit.engines.display import Display, make_display
-from mfbandit.engines.engine import Engine, Evaluate, Resources, make_engine, reason
+from mfbandit.engines.engine import Evaluate, Resources, make_engine
+from mfbandit.engines.evaluations import Evaluations
+from mfbandit.engines.failure import TookTooLong, describe
 from mfbandit.engines.interrupts import Interrupts
 from mfbandit.engines.words import shown
 from mfbandit.errors import InvalidInput, RewardError, StudyError
@@ -38,6 +40,10 @@ _LEASE_SECONDS = 60.0
 _BEATS = 4
 #: How often to look whether other workers made new pulls possible: at first, and at most.
 _SHORT_PAUSE, _LONG_PAUSE = 0.01, 1.0
+#: How often to look whether the engine is still there, and whether evaluations left its queue, at most.
+_CHECK_SECONDS = 1.0
+#: How many pulls more than workers may wait for another attempt before no more are asked for.
+_MOST_HELD = 100
 #: How long evaluations may go on after Ctrl-C.
 _GRACE_SECONDS = 3.0
 #: Letters of a reason in the warning; all of it is in the log of the study.
@@ -53,32 +59,46 @@ def optimize(
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
     resources: Resources | None = None,
+    timeout: float | None = None,
+    failure_patience: float = 60.0,
 ) -> Result:
     """Evaluate the pulls of a study until it is done; see `Study.optimize`."""
     if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
         raise InvalidInput(f"workers must be a whole number >= 1, got {workers!r}")
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback must be a function of a view of the study, got {callback!r}")
-    crew = make_engine(engine, evaluate, study.problem, resources)
-    with make_display(study, progress) as display:
-        return _Run(study, crew, int(workers), display, callback).go()
+    check_timeout(timeout)
+    if not is_number(failure_patience) or not failure_patience >= 0:
+        raise InvalidInput(f"failure_patience must be a number >= 0, got {failure_patience!r}")
+    if isinstance(evaluate, Command):
+        # It ends itself, wherever it runs, with all it started.
+        evaluate, timeout = evaluate.within(timeout), None
+    evaluations = Evaluations(make_engine(engine, evaluate, study.problem, resources, timeout), timeout)
+    # Who wants no retries does not want to wait for them.
+    backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0)
+    run = _Run(study, evaluations, int(workers), callback, backoff)
+    try:
+        return run.go(progress)
+    finally:
+        run.interrupts.pass_on()
 
 
 class _Run:
-    """One run of a study: the evaluations that are out, and what is due when."""
+    """One run of a study: the evaluations that are out, those that wait, and what is due when."""
 
     def __init__(
         self,
         study: Study,
-        engine: Engine,
+        evaluations: Evaluations,
         workers: int,
-        display: Display,
         callback: Callable[[View], Any] | None,
+        backoff: Backoff,
     ) -> None:
-        self.study, self.engine, self.workers = study, engine, workers
-        self.display, self.callback = display, callback
-        self.running: dict[int, tuple[Pull, Future[Any]]] = {}
-        self.reports: SimpleQueue[int | None] = SimpleQueue()
+        self.study, self.running, self.workers = study, evaluations, workers
+        self.callback, self.backoff = callback, backoff
+        self.display: Display = make_display(study, False)
+        #: Pulls that failed and are tried again later.
+        self.held: dict[int, Pull] = {}
         self.interrupts = Interrupts(self._wake)
         self.lease = min(_LEASE_SECONDS, study.settings.lease_seconds)
         self.next_beat = time.monotonic() + self.lease / _BEATS
@@ -86,8 +106,12 @@ class _Run:
         self.stop_at = float("inf")
         self.refused: RewardError | None = None
 
-    def go(self) -> Result:
+    def go(self, progress: bool) -> Result:
         """Run until the study is done or somebody wants it to end."""
+        with make_display(self.study, progress) as self.display:
+            return self._go()
+
+    def _go(self) -> Result:
         cancelled = False
         try:
             with self.interrupts:
@@ -107,7 +131,7 @@ class _Run:
         """Keep the workers busy; returns whether the study is done."""
         while True:
             stopping = self._stopping()
-            if not stopping and len(self.running) < self.workers:
+            if not stopping:
                 self._hand_out()
             if not self.running and (stopping or self.study.done):
                 return not stopping
@@ -115,10 +139,12 @@ class _Run:
                 return False
             self._look_after()
             self._take_in()
+            self._end_what_takes_too_long()
+            self.running.engine.check()
 
     def _wake(self) -> None:
         """Somebody wants to end: wait neither for reports nor for a storage that does not answer."""
-        self.reports.put(None)
+        self.running.wake()
         self.study.hurry(True)
 
     def _stopping(self) -> bool:
@@ -128,40 +154,61 @@ class _Run:
         if self.stop_at == float("inf"):
             self.stop_at = time.monotonic() + _GRACE_SECONDS
             if self.running:
-                self.display.say(f"ending: {len(self.running)} running; Ctrl-C again to leave them")
+                self.display.say(f"ending: {len(self.running)} running; {self.interrupts.name} again to leave them")
         return True
 
     def _hand_out(self) -> None:
-        pulls = self.study.ask(self.workers - len(self.running), lease_seconds=self.lease, in_process=True)
-        for place, pull in enumerate(pulls):
-            try:
-                future = self.engine.submit(pull)
-            except BaseException:
-                self.study.release(pulls[place:])
-                raise
-            self.running[pull.id] = pull, future
-            future.add_done_callback(partial(self._report, pull.id))
+        """Keep the workers busy, unless what failed has to wait."""
+        pause = self.backoff.until_probe()
+        if (self.held or pause is not None) and self.study.done:
+            return
+        if pause is not None:
+            if pause <= 0.0 and len(self.running) < self.workers:
+                self._probe()
+            return
+        if self.held:
+            due = [pull for _, pull in sorted(self.held.items()) if self.backoff.wait(pull) <= 0.0]
+            self._start(due[: self.workers - len(self.running)])
+        free = self.workers - len(self.running)
+        while free > 0 and len(self.held) < self.workers + _MOST_HELD:
+            pulls = self.study.ask(free, lease_seconds=self.lease, in_process=True)
+            self.held.update({pull.id: pull for pull in pulls if self.backoff.wait(pull) > 0.0})
+            self._start([pull for pull in pulls if pull.id not in self.held])
+            # Fewer than asked for: there are no more.
+            free = self.workers - len(self.running) if len(pulls) == free else 0
 
-    def _report(self, number: int, done: Future[Any]) -> None:
-        """Say, from whatever thread, that an evaluation ended."""
-        self.reports.put(number)
+    def _probe(self) -> None:
+        """Try one pull to see whether evaluations succeed again, rather not the one that fails most often."""
+        held = sorted(self.held.values(), key=lambda pull: (self.backoff.attempts(pull), pull.id))
+        pulls = held[:1] or self.study.ask(1, lease_seconds=self.lease, in_process=True)
+        for pull in pulls:
+            self.backoff.probe(pull)
+        self._start(pulls)
+
+    def _start(self, pulls: list[Pull]) -> None:
+        for place, pull in enumerate(pulls):
+            self.held.pop(pull.id, None)
+            try:
+                self.running.start(pull)
+            except BaseException:
+                self.held.update({pull.id: pull for pull in pulls[place:]})  # to be given back
+                raise
 
     def _take_in(self) -> None:
         """Wait for a report, and tell the study of all there are."""
-        told = False
-        try:
-            number = self.reports.get(timeout=self._patience())
-            while True:
-                if number is not None and number in self.running:
-                    self._tell(*self.running[number])
-                    del self.running[number]
-                    told = True
-                number = self.reports.get_nowait()
-        except Empty:
-            pass
-        if told:
+        done = self.running.done(self._patience())
+        for evaluation in done:
+            self._tell(evaluation.pull, evaluation.future)
+            self.running.forget(evaluation)
+        if done:
             self.pause = _SHORT_PAUSE
             self._call_back()
+
+    def _end_what_takes_too_long(self) -> None:
+        """End evaluations whose time is over: they have failed."""
+        for evaluation in self.running.overdue():
+            self.running.end(evaluation)
+            self._failed(evaluation.pull, TookTooLong(self.running.timeout or 0.0))
 
     def _call_back(self) -> None:
         if self.callback is None:
@@ -174,12 +221,19 @@ class _Run:
     def _patience(self) -> float:
         """How long nothing but a report is of interest."""
         now = time.monotonic()
-        wait = min(self.next_beat, self.stop_at) - now
+        wait = min(self.next_beat - now, self.stop_at - now, _CHECK_SECONDS, self.running.until_overdue())
         if len(self.running) < self.workers:
             # Other processes may complete the round, or give pulls back.
-            wait = min(wait, self.pause)
+            wait = min(wait, self.pause, self._until_next_attempt())
             self.pause = min(2.0 * self.pause, _LONG_PAUSE)
-        return max(0.0, wait)
+        return max(0.001, wait)
+
+    def _until_next_attempt(self) -> float:
+        """Seconds until something that failed may be tried again."""
+        pause = self.backoff.until_probe()
+        if pause is not None:
+            return pause
+        return min((self.backoff.wait(pull) for pull in self.held.values()), default=float("inf"))
 
     def _tell(self, pull: Pull, future: Future[Any]) -> None:
         """Report the outcome of an evaluation."""
@@ -190,21 +244,41 @@ class _Run:
         if error is None:
             try:
                 self.study.tell(pull, future.result())
-                return
             except RewardError as refused:
                 self._refuse(pull, refused)
                 return
-        if self.interrupts.count:  # it may have failed because of Ctrl-C
-            self.study.release([pull])
+        if error is not None:
+            self._failed(pull, error)
             return
-        if isinstance(error, BrokenExecutor):  # of the user: it can neither be mended nor blamed on a pull
-            self.study.release([pull])
-            raise StudyError(f"the executor is broken: {error}; make a new one and run again") from error
-        said = reason(error)
-        short = shown(" ".join(said.split()), _LONGEST)
-        _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, short)
+        said = self.backoff.succeeded(pull)
+        if said:
+            self.display.say(said)
+
+    def _failed(self, pull: Pull, error: BaseException) -> None:
+        """Record a failure of a pull, unless it is none of its own."""
+        self.held[pull.id] = pull
+        if self.interrupts.count:  # it may have failed because of Ctrl-C; held pulls are given back
+            return
+        self.running.engine.check(error)
+        failure = describe(error)
+        before = len(self.study.current().failures.get(pull.id, ()))
+        paused = self.backoff.until_probe() is not None
+        verdict = self.backoff.failed(pull, failure, self.study.settings.retries - before)
         _logger.debug("the failure of pull %d", pull.id, exc_info=error)
-        self.study.fail(pull, said)
+        if verdict.said:
+            _logger.warning("%s: %s", self.study.name, verdict.said)
+        elif not paused:
+            short = shown(" ".join(failure.said.split()), _LONGEST)
+            _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, short)
+        if not verdict.counted:
+            return
+        if verdict.blameless and self.study.settings.on_failure == "retire":
+            raise StudyError(
+                f"{verdict.said}; no arm is retired for it, run again to go on; the last failure: {failure.said}"
+            )
+        del self.held[pull.id]
+        for _ in range(verdict.counted):
+            self.study.fail(pull, failure.said)
         # Its arm may have been retired: see at once which evaluations are still wanted.
         self.next_beat = time.monotonic()
 
@@ -216,6 +290,10 @@ class _Run:
         if self.refused is None:
             self.refused = RewardError(f"arm {pull.arm!r} at fidelity {pull.fidelity!r}: {refused}")
 
+    def _mine(self) -> list[Pull]:
+        """The pulls that are evaluated or held."""
+        return list({pull.id: pull for pull in (*self.running.pulls, *self.held.values())}.values())
+
     def _look_after(self) -> None:
         """Renew the leases when their time has come, and drop what is no longer wanted."""
         self.display.running = len(self.running)
@@ -223,20 +301,25 @@ class _Run:
         if now < self.next_beat:
             return
         self.next_beat = now + self.lease / _BEATS
-        if self.running:
-            pulls = [pull for pull, _ in self.running.values()]
+        pulls = self._mine()
+        if pulls:
             wanted = self.study.heartbeat(pulls, lease_seconds=self.lease)
             for pull in set(pulls).difference(wanted):
-                self.running.pop(pull.id)[1].cancel()
+                self._drop(pull)
+
+    def _drop(self, pull: Pull) -> None:
+        """Give up a pull that nobody waits for any more."""
+        self.backoff.forget(pull)
+        self.held.pop(pull.id, None)
+        self.running.end_pull(pull)
 
     def _leave(self) -> None:
         """Give back what is not finished, and let go of the engine."""
-        abandoned, self.running = list(self.running.values()), {}
-        for _, future in abandoned:
-            future.cancel()
-        self.engine.close()
+        abandoned = self._mine()
+        self.held.clear()
+        self.running.close()
         if abandoned:
             try:
-                self.study.release([pull for pull, _ in abandoned])
+                self.study.release(abandoned)
             except StudyError as error:
                 _logger.warning("pulls could not be given back and are out until their leases end: %s", error)

@@ -7,18 +7,26 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
+import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
+from types import FrameType
 from typing import Any
 
-from mfbandit.engines.engine import Evaluate, WorkerDied, call
+from mfbandit.engines.engine import Evaluate, call_elsewhere
+from mfbandit.engines.failure import WorkerDied
+from mfbandit.engines.programs import end_all_programs
 from mfbandit.errors import InvalidInput
 from mfbandit.study.pull import Pull
 
 __all__ = ["Processes"]
 
 _evaluate: Evaluate
+
+#: How long a process may take to end what it started.
+_ENDING_SECONDS = 1.0
 
 
 class Processes:
@@ -35,6 +43,7 @@ class Processes:
         self._context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
         self._idle: list[ProcessPoolExecutor] = []
         self._processes: dict[ProcessPoolExecutor, Future[int]] = {}
+        self._busy: dict[Future[Any], ProcessPoolExecutor] = {}
 
     def submit(self, pull: Pull) -> Future[Any]:
         """Start an evaluation."""
@@ -47,6 +56,7 @@ class Processes:
                 continue
             promised: Future[Any] = Future()
             promised.set_running_or_notify_cancel()
+            self._busy[promised] = pool
             running.add_done_callback(partial(self._settle, pool, promised))
             return promised
 
@@ -57,6 +67,7 @@ class Processes:
 
     def _settle(self, pool: ProcessPoolExecutor, promised: Future[Any], done: Future[Any]) -> None:
         """Pass on the outcome of an evaluation, and see whether its process still lives."""
+        self._busy.pop(promised, None)
         if done.cancelled():
             promised.set_exception(WorkerDied("the evaluation was given up"))
             return
@@ -75,13 +86,73 @@ class Processes:
         self._processes.pop(pool, None)
         pool.shutdown(wait=False)
 
+    def started(self, future: Future[Any]) -> bool:
+        """Whether the process of an evaluation is up."""
+        pool = self._busy.get(future)
+        process = None if pool is None else self._processes.get(pool)
+        return process is None or process.done()
+
+    def end(self, pull: Pull, future: Future[Any]) -> None:
+        """End the process of an evaluation, with all it started."""
+        pool = self._busy.get(future)
+        if pool is not None:
+            self._kill([pool])
+
+    def check(self, error: BaseException | None = None) -> None:
+        """Processes that are lost are replaced."""
+
     def close(self) -> None:
         """End the processes, whatever they are doing."""
-        for pool, process in list(self._processes.items()):
-            if pool not in self._idle and process.done() and not process.exception():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process.result(), signal.SIGTERM)
+        self._kill([pool for pool in list(self._processes) if pool not in self._idle])
+        for pool in list(self._processes):
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def _kill(self, pools: list[ProcessPoolExecutor]) -> None:
+        started = [self._processes[pool] for pool in pools if pool in self._processes]
+        _end_processes([process.result() for process in started if _is_up(process)])
+        for process in started:
+            if not process.done():
+                process.add_done_callback(_end_when_up)
+
+
+def _is_up(process: Future[int]) -> bool:
+    return process.done() and not process.cancelled() and process.exception() is None
+
+
+def _end_when_up(process: Future[int]) -> None:
+    if _is_up(process):
+        _end_processes([process.result()])
+
+
+def _end_processes(processes: list[int]) -> None:
+    """Ask processes to end, then see to it that they and what they started do."""
+    for process in processes:
+        _signal(process, signal.SIGTERM)
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while any(_lives(process) for process in processes) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    if hasattr(signal, "SIGKILL"):
+        for process in processes:
+            _signal(process, signal.SIGKILL)
+
+
+def _signal(process: int, number: int) -> None:
+    """Send a signal to a process and to what it started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if hasattr(os, "killpg"):
+            os.killpg(process, number)
+        else:
+            os.kill(process, number)
+
+
+def _lives(process: int) -> bool:
+    if not hasattr(os, "killpg"):
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _pickle(evaluate: Evaluate) -> bytes:
@@ -99,8 +170,29 @@ def _begin(pickled: bytes) -> None:
     global _evaluate
     # Ctrl-C reaches every process of a terminal; what becomes of evaluations is for the study to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "setsid"):
+        # What an evaluation starts is in this session, and can be ended with it.
+        os.setsid()
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, _ended)
+        threading.Thread(target=_end_with_parent, name="mfbandit-parent", daemon=True).start()
     _evaluate = pickle.loads(pickled)
 
 
+def _ended(number: int, frame: FrameType | None) -> None:
+    """End at once, and the commands that run in sessions of their own before that."""
+    end_all_programs()
+    os._exit(128 + number)
+
+
+def _end_with_parent() -> None:
+    """Wait for the process of the study to end, and do not outlive it."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        end_all_programs()
+        os.killpg(0, signal.SIGKILL)
+
+
 def _run(pull: Pull) -> Any:
-    return call(_evaluate, pull)
+    return call_elsewhere(_evaluate, pull)

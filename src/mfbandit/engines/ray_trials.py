@@ -11,7 +11,7 @@ import platform
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mfbandit.engines.engine import reason
+from mfbandit.engines.failure import reason
 from mfbandit.engines.ray_cluster import RayCluster
 from mfbandit.engines.words import shown
 from mfbandit.errors import MfbanditError

@@ -8,12 +8,16 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
-from mfbandit.engines.engine import Evaluate, call
+from mfbandit.engines.engine import Evaluate, call, end_commands
+from mfbandit.engines.failure import RemoteFailure
 from mfbandit.study.pull import Pull
 
 __all__ = ["Loop", "Threads"]
 
 Task = tuple[Future[Any], Pull]
+
+#: Seconds that an event loop may take to show that no coroutine blocks it.
+_RESPONSE_SECONDS = 0.5
 
 
 class Threads:
@@ -63,41 +67,100 @@ class Threads:
         with self._lock:
             self._idle += 1
 
+    def started(self, future: Future[Any]) -> bool:
+        """There is a thread for each."""
+        return True
+
+    def end(self, pull: Pull, future: Future[Any]) -> None:
+        """Give up an evaluation; a command is ended, a function runs on in its thread."""
+        future.cancel()
+        end_commands(self._evaluate, pull)
+
+    def check(self, error: BaseException | None = None) -> None:
+        """Threads are never lost."""
+
     def close(self) -> None:
         """Tell the threads to end when they are done."""
+        end_commands(self._evaluate)
         for _ in range(self._started):
             self._tasks.put(None)
 
 
 class Loop:
-    """Coroutines in one event loop, which runs in a thread of its own."""
+    """Coroutines in one event loop, which runs in a thread of its own.
+
+    If a coroutine that was given up blocks the loop, the next ones get a new loop.
+    """
 
     def __init__(self, evaluate: Evaluate) -> None:
         self._evaluate = evaluate
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="mfbandit-loop", daemon=True)
-        self._thread.start()
+        self._answered: threading.Event | None = None
+        self._open()
 
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-        finally:
-            self._loop.close()
+    def _open(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(
+            target=_run, args=(self._loop, self._closing), name="mfbandit-loop", daemon=True
+        )
+        self._thread.start()
 
     def submit(self, pull: Pull) -> Future[Any]:
         """Start an evaluation."""
-        return asyncio.run_coroutine_threadsafe(self._evaluate(pull), self._loop)
+        if self._answered is not None and not self._answered.wait(_RESPONSE_SECONDS):
+            self._closing.set()
+            self._open()
+        self._answered = None
+        return asyncio.run_coroutine_threadsafe(self._evaluated(pull), self._loop)
+
+    async def _evaluated(self, pull: Pull) -> Any:
+        """Evaluate a pull; what would end the loop is a failure of the pull."""
+        try:
+            return await self._evaluate(pull)
+        except (SystemExit, KeyboardInterrupt) as error:
+            raise RemoteFailure.of(error) from None
+
+    def started(self, future: Future[Any]) -> bool:
+        """Coroutines begin at once."""
+        return True
+
+    def end(self, pull: Pull, future: Future[Any]) -> None:
+        """Cancel a coroutine, and ask the loop to show that it still runs."""
+        future.cancel()
+        if self._answered is None:
+            self._answered = threading.Event()
+            self._loop.call_soon_threadsafe(self._answered.set)
+
+    def check(self, error: BaseException | None = None) -> None:
+        """A loop that is lost is replaced."""
 
     def close(self) -> None:
         """Cancel what still runs, and end the loop; a coroutine that does not heed it is left behind."""
-        asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop)
+        self._closing.set()
+        asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop)
         self._thread.join(timeout=1.0)
 
-    async def _cancel_all(self) -> None:
-        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._loop.stop()
+
+def _run(loop: asyncio.AbstractEventLoop, closing: threading.Event) -> None:
+    """Run an event loop until it is to close, whatever its tasks raise."""
+    asyncio.set_event_loop(loop)
+    try:
+        while True:
+            try:
+                loop.run_forever()
+            except (SystemExit, KeyboardInterrupt):
+                # Of a task that an evaluation started: it is told there, and the others go on.
+                continue
+            if closing.is_set():
+                break
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+async def _cancel_all() -> None:
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    asyncio.get_running_loop().stop()

@@ -128,6 +128,8 @@ class Study(Desk):
         progress: bool = True,
         callback: Callable[[View], Any] | None = None,
         resources: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: float | None = None,
+        failure_patience: float = 60.0,
     ) -> Result:
         """Evaluate pulls until the study is done, or Ctrl-C ends it with the answer so far.
 
@@ -148,6 +150,13 @@ class Study(Desk):
             Called with a `View` of the study after new results; raises StopIteration to end the run.
         resources : mapping, optional
             For "ray": what a pull needs, by fidelity, such as ``{"human": {"num_cpus": 0}}``.
+        timeout : float, optional
+            Seconds after which an evaluation has failed. A process, a coroutine, a Ray task or a command
+            is ended; a function in a thread, or on an executor of yours, is left to itself. One that is
+            repeated because it was slow is no longer a fair sample: fast ones are favoured.
+        failure_patience : float
+            How many seconds failures of several pulls in a row may pause the run before they count. 0: no
+            pauses, and what failed is tried again at once.
 
         Returns
         -------
@@ -174,6 +183,8 @@ class Study(Desk):
             progress=progress,
             callback=callback,
             resources=resources,
+            timeout=timeout,
+            failure_patience=failure_patience,
         )
 
     def to_frame(self) -> Any:
