@@ -4,7 +4,6 @@ import sys
 import time
 
 import ray
-from pull_evaluators import noisy
 from ray.cluster_utils import Cluster
 
 import mfbandit as mf
@@ -14,6 +13,9 @@ from mfbandit.errors import StudyError
 
 def main(part, storage):
     """Run a study until a part of the cluster dies; print what is said of it."""
+    # Beside this file, which is only on the path when it is run as a program.
+    from pull_evaluators import noisy
+
     ray_cluster._AWAY_SECONDS, ray_cluster._LOOK_SECONDS = 0.5, 0.1
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")

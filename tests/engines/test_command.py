@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from mfbandit.engines import Command
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, RewardError, StudyError
 
 NASTY = 'it\'s "so"; $(rm -rf x) <b>\nnew line & `ls` * {seed}'
 PULL = SimpleNamespace(arm=NASTY, fidelity="quick look", seed=41, index=3, id=9, cost=0.5)
@@ -50,7 +50,7 @@ def test_a_command_without_places_gets_three_arguments():
     ],
 )
 def test_what_is_no_reward_is_a_failure(script, message):
-    with pytest.raises(StudyError, match=message):
+    with pytest.raises((StudyError, RewardError), match=message):
         shell(script)(PULL)
 
 
@@ -107,7 +107,7 @@ def test_of_what_a_command_prints_only_the_last_is_kept():
 
 
 def test_half_a_line_is_no_reward():
-    with pytest.raises(StudyError, match="which is not a number"):
+    with pytest.raises(RewardError, match="which is not a number"):
         shell("head -c 100000 /dev/zero | tr '\\0' 1")(PULL)
     assert shell("head -c 100000 /dev/zero | tr '\\0' 1; echo; echo 0.5")(PULL) == 0.5
 

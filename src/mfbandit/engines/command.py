@@ -14,7 +14,7 @@ from typing import Any
 
 from mfbandit.engines.programs import Programs
 from mfbandit.engines.words import shown
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.study.pull import Pull
 
 __all__ = ["Command", "check_timeout", "is_number"]
@@ -113,11 +113,11 @@ class Command:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             raise StudyError(f"{self._name} {how}" + (f": {shown(lines[-1].strip(), 200)}" if lines else ""))
         if not said:
-            raise StudyError(f"{self._name} printed nothing; its last line must be a reward")
+            raise RewardError(f"{self._name} printed nothing; its last line must be a reward")
         try:
             return float(said[-1])
         except ValueError:
-            raise StudyError(
+            raise RewardError(
                 f"the last line that {self._name} printed is {shown(said[-1], 100)!r}, which is not a number"
             ) from None
 
