@@ -69,10 +69,12 @@ class Certificate:
     retired_cost: float = 0.0
     widened: Mapping[str, float] | None = None
     """What was added to the bias bounds of fidelities, since the data contradicted them; unit scale."""
+    log: str | None = None
+    """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
 
     @classmethod
-    def of(cls, view: View) -> Certificate:
-        """The certificate of a study as it stands."""
+    def of(cls, view: View, log: str | None = None) -> Certificate:
+        """The certificate of a study as it stands, and the digest of its log."""
         settings, state = view.settings, view.state
         # Its kind of reward has the origin that the statistics are relative to.
         problem, names = settings.problem.with_reward(view.problem.reward), settings.problem.arms
@@ -105,6 +107,7 @@ class Certificate:
             retired_pulls=view.retired_pulls,
             retired_cost=view.retired_cost,
             widened={problem.fidelities[m].name: more for m, more in view.added.items()},
+            log=log,
         )
 
     # What follows
@@ -261,6 +264,7 @@ class Certificate:
             "widened": dict(self.widened or {}),
             "biases": {one["name"]: one["bias"] for one in self.believed.to_json()["fidelities"]},
             "statistics": {arm: dict(side) for arm, side in self.statistics.items()},
+            "log": self.log,
             "kind": self.kind,
             "evidence": [entry.to_json() for entry in self.evidence],
             "fingerprint": self.fingerprint,

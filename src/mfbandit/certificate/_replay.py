@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mfbandit.certificate._document import Certificate
 from mfbandit.certificate._verify import Verdict, differences, read_certificate, verify
 from mfbandit.errors import MfbanditError
+from mfbandit.storage.digest import LogDigest
 
 if TYPE_CHECKING:
     from mfbandit.study.course import Course
@@ -78,11 +79,12 @@ def _contradictions(certificate: Certificate, found: Mapping[str, Any], study: S
 
     wrong: list[str] | None = None
     total = certificate.pulls
-    for course in _moments(study):
+    for course, digest in _moments(study):
         if course.folded_pulls > total:
             break
         if course.folded_pulls == total:
-            wrong = list(differences(found, Certificate.of(View(course)).to_json()))
+            log = None if certificate.log is None else digest.hex()
+            wrong = list(differences(found, Certificate.of(View(course), log).to_json()))
             if not wrong:
                 return
     if wrong is None:
@@ -91,14 +93,14 @@ def _contradictions(certificate: Certificate, found: Mapping[str, Any], study: S
         yield from (f"by the results of the study, {reason}" for reason in wrong)
 
 
-def _moments(study: Study) -> Iterator[Course]:
-    """Play a study again: what it amounts to after every record of its log."""
+def _moments(study: Study) -> Iterator[tuple[Course, LogDigest]]:
+    """Play a study again: what it amounts to after every record of its log, and the digest of the log so far."""
     from mfbandit.storage.records import RESULT, ROUND, Record
     from mfbandit.study.checks import RewardCheck
     from mfbandit.study.course import Course
     from mfbandit.study.noted import read_round
 
-    course, check = Course(study.settings), RewardCheck(study.settings.problem.reward)
+    course, check, digest = Course(study.settings), RewardCheck(study.settings.problem.reward), LogDigest()
     _, settled, current = study.storage.log(study.name).past()
     for fields in (*settled, *current):
         record = Record(*fields)
@@ -116,4 +118,5 @@ def _moments(study: Study) -> Iterator[Course]:
             if record.kind == RESULT:
                 check(record.value)
             course.apply([record])
-        yield course
+        digest.add([record])
+        yield course, digest

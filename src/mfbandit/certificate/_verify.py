@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -145,6 +146,7 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
         retired_pulls=read_count(found["retired_pulls"], "retired_pulls"),
         retired_cost=read_number(found["retired_cost"], "retired_cost"),
         widened=widened,
+        log=_read_digest(found["log"]),
     )
     if certificate.retired_cost < 0 or (not retired and (certificate.retired_pulls or certificate.retired_cost)):
         raise InvalidInput("retired_pulls and retired_cost must be what arms that were retired had cost")
@@ -163,7 +165,14 @@ _KEYS = (
     "widened",
     "statistics",
     "evidence",
+    "log",
 )
+
+
+def _read_digest(value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)):
+        return value
+    raise InvalidInput(f"log must be a SHA-256 in hexadecimal digits, not {value!r}")
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:

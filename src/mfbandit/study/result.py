@@ -131,7 +131,7 @@ class Result:
             arms=_arms(view),
             reasons=tuple(view.reasons),
             violations=tuple(view.violations()),
-            certificate=Certificate.of(view).to_json(),
+            certificate=Certificate.of(view, study.known_digest()).to_json(),
         )
         # For the report only; no part of the result itself.
         result.__dict__["_source"] = Source(study)
