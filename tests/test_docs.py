@@ -8,6 +8,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit import algorithms
+from mfbandit.core import arrays, new_state
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -15,11 +16,15 @@ DOCS = ROOT / "docs"
 
 def test_the_skeleton_of_a_new_algorithm_runs(monkeypatch):
     text = (DOCS / "new_algorithm.md").read_text()
-    skeleton, line = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    skeleton, line, memory = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     names = {"__name__": "skeleton", "REGISTRY": algorithms.REGISTRY, "Entry": algorithms.Entry}
     monkeypatch.setitem(algorithms.REGISTRY, "uniform", None)
     exec(compile(skeleton, "new_algorithm.md", "exec"), names)
     exec(line, names)
+    exec(memory, names)
+    problem = arrays(mf.Problem(3, [("quick", 1.0, 0.2), ("slow", 9.0, 0.0)]))
+    own = new_state(problem, names["UniformMemory"]).own
+    assert (own.seen.shape, own.pairs.shape, own.scratch.stack.shape) == ((3, 2), (6,), (64,))
     plain = mf.simulate("figure-1a", "uniform", trials=1, seed=1, max_pulls=3000, device="python")
     fast = mf.simulate("figure-1a", "uniform", trials=20, seed=1)
     again = mf.simulate("figure-1a", "uniform", trials=1, seed=1, max_pulls=3000)

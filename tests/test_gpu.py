@@ -29,7 +29,7 @@ def shaped(instance, name, **kwargs):
     policy = mf.policy(name)
     goal = Goal(budget=100.0) if policy.objective == "regret" else Goal()
     ready = prepare(instance, policy, goal, None, 100)
-    return ready, shape_of(instance, ready.algorithm, ready.problem.cost.shape[1], **kwargs)
+    return ready, shape_of(instance, ready.algorithm, ready.problem, **kwargs)
 
 
 # What is done otherwise on a GPU.

@@ -42,7 +42,7 @@ def test_a_tie_of_huge_rewards_is_no_evidence():
     algorithm = policy.ready(course.problem, seen, goal)
     from mfbandit.core import new_state
 
-    state = new_state(seen, algorithm.memory, algorithm.notes)
+    state = new_state(seen, algorithm.memory)
     for part in ("pulls", "sums", "squares"):
         getattr(state, part)[:] = getattr(course.state, part)
     for pair in ((0, 1), (1, 0)):

@@ -5,7 +5,8 @@ An algorithm is a pair of kernels (see `mfbandit.kernel`) that play one round of
     plan(problem, params, state, out) -> rows   # fills rows (arm, fidelity, count); 0 rows = stop
     recommend(problem, params, state) -> arm
 
-`plan` is deterministic and may keep notes in the state; rewards enter only through `observe`. The same
+`plan` is deterministic and may keep notes in the state, in fields that the algorithm declares
+(`mfbandit.layout`); rewards enter only through `observe`. The same
 text is run step by step by a study, compiled over thousands of simulated trials, and on a GPU.
 """
 
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
+from mfbandit.layout import NoMemory, layout
 from mfbandit.problem import Bernoulli, Gaussian, Problem
 
 __all__ = [
@@ -50,8 +52,8 @@ Ints = npt.NDArray[np.int64]
 BERNOULLI, BOUNDED, GAUSSIAN = 0, 1, 2
 #: Adding and subtracting it rounds a number below 2^11 in size to a multiple of its last place, 2^-40.
 _ROUNDER = 1.5 * 2.0**12
-#: Places in `State.clock`; the places after them belong to the algorithm.
-PULLS, ROUNDS, OWN = 0, 1, 2
+#: Places in `State.clock`.
+PULLS, ROUNDS = 0, 1
 
 
 class Arrays(NamedTuple):
@@ -80,7 +82,7 @@ class Arrays(NamedTuple):
 
 
 class State(NamedTuple):
-    """What one run remembers: statistics per (arm, fidelity), notes of the algorithm, a clock."""
+    """What one run remembers: statistics per (arm, fidelity), a clock, and what the algorithm declared."""
 
     pulls: Ints
     """Pulls N, (K, M)."""
@@ -93,11 +95,11 @@ class State(NamedTuple):
     notes: Ints
     """One integer per arm that belongs to the algorithm, (K,)."""
     clock: Ints
-    """Pulls so far, rounds so far, then the algorithm's own integers."""
+    """Pulls so far, rounds so far."""
     spent: Floats
     """Total cost so far, (1,)."""
-    memory: Floats
-    """Numbers that belong to the algorithm."""
+    own: Any
+    """What the algorithm remembers, by name: an `Algorithm.memory` of arrays."""
     means: Floats
     """S / N, (K, M), on a grid, brought up to date by `settle` when the rewards of a row are in."""
     roots: Floats
@@ -135,14 +137,10 @@ class Algorithm:
     """A flat NamedTuple of numbers."""
     rows: int
     """The most rows that one round can have."""
-    memory: int = 0
-    """How many numbers of `State.memory` it uses."""
-    notes: int = OWN
-    """How many places of `State.clock` it uses."""
+    memory: type = NoMemory
+    """What it remembers, declared by name and shape: see `mfbandit.layout`."""
     sums_only: bool = False
     """Whether counts, sums and what is derived from them are all the statistics it reads."""
-    derived: bool = False
-    """Whether its memory follows from the rest of the state: all zeros, it is made anew."""
     evidence: str = "arms"
     """What it stops by: "pairs" if by `mfbandit.confidence.pair`, with a record of every victory."""
     take_in: Callable[..., Any] | None = None
@@ -197,18 +195,19 @@ def keep_arms(problem: Arrays, arms: Sequence[int]) -> Arrays:
     )
 
 
-def new_state(problem: Arrays, memory: int = 0, clock: int = OWN) -> State:
-    """Make the empty state of a run."""
+def new_state(problem: Arrays, memory: type = NoMemory) -> State:
+    """Make the empty state of a run, with room for what an algorithm remembers."""
     shape = problem.cost.shape
+    laid = layout(memory, problem)
     return State(
         pulls=np.zeros(shape, dtype=np.int64),
         sums=np.zeros(shape),
         squares=np.zeros(shape),
         deviations=np.zeros(shape),
         notes=np.zeros(shape[0], dtype=np.int64),
-        clock=np.zeros(clock, dtype=np.int64),
+        clock=np.zeros(ROUNDS + 1, dtype=np.int64),
         spent=np.zeros(1),
-        memory=np.zeros(memory),
+        own=laid.of(*laid.blocks()),
         means=np.zeros(shape),
         roots=np.full(shape, math.inf),
         rounder=np.full(1, problem.rounder),

@@ -21,7 +21,7 @@ from mfbandit.errors import MfbanditError
 from mfbandit.gpu_entry import BLOCK, Shape, entry_of, shape_of
 from mfbandit.instances import Instance
 from mfbandit.kernel import cuda_module, on_device
-from mfbandit.play import Limits, Sizes
+from mfbandit.play import Limits
 from mfbandit.rewards import trial_key
 
 __all__ = ["DeviceError", "launch", "require_gpu"]
@@ -54,7 +54,7 @@ def launch(
     problem: Any,
     law: Any,
     limits: Limits,
-    sizes: Sizes,
+    streams: int,
     seed: int,
     results: tuple[Any, ...],
     marks: Any,
@@ -63,10 +63,10 @@ def launch(
 ) -> None:
     """Play the trials `start`, `start` + 1, ... on the GPU, a launch at a time, into arrays of the host."""
     cuda = require_gpu()
-    shape = shape_of(instance, algorithm, problem.cost.shape[1], marked=len(marks) > 0)
+    shape = shape_of(instance, algorithm, problem, marked=len(marks) > 0)
     entry, name = entry_of(instance, algorithm, shape), naming()
     limits = limits._replace(pulls=min(limits.pulls, _PULLS))
-    given = (*(_to_device(cuda, part) for part in (problem, algorithm.params, law, limits)), sizes.streams)
+    given = (*(_to_device(cuda, part) for part in (problem, algorithm.params, law, limits)), streams)
     marks_there = cuda.to_device(marks)
     trials = len(results[0])
     room = cuda.current_context().get_memory_info().free // 3

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from mfbandit.core import Algorithm, Arrays, State, mean_of, pulled, settle, tally_for
-from mfbandit.gpu_stripes import stripes
+from mfbandit.gpu_stripes import memory_maker, stripes
 from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device
+from mfbandit.layout import Layout, layout
 from mfbandit.play import mark, play, reset
 from mfbandit.rewards import Law, draw_of
 
@@ -41,8 +42,7 @@ class Shape(NamedTuple):
     streams: int
     """Fidelities of the user's problem."""
     rows: int
-    memory: int
-    clock: int
+    memory: Layout
     whole_rewards: bool
     sums_only: bool
     marked: bool
@@ -61,16 +61,26 @@ class Shape(NamedTuple):
         return 1 if self.whole_rewards else self.fidelities
 
     @property
+    def floats(self) -> int:
+        """Size of the block of an algorithm's floating-point numbers; no array has no element."""
+        return max(1, self.memory.floats)
+
+    @property
+    def wholes(self) -> int:
+        """Size of the block of its whole numbers, likewise."""
+        return max(1, self.memory.integers)
+
+    @property
     def counts(self) -> int:
         """Whole numbers in the state of a thread, where all of them lie in global memory."""
-        return self.cells + self.arms + 3 * self.rows
+        return self.cells + self.arms + 3 * self.rows + self.wholes
 
     @property
     def numbers(self) -> int:
         """Other numbers in the state of a thread, likewise."""
         # Where there are no moments, one number stands in for them.
         moments = 1 if self.sums_only else 2 * self.cells
-        return 2 * self.cells + self.memory + moments + self.arms * self.carried
+        return 2 * self.cells + self.floats + moments + self.arms * self.carried
 
     @property
     def bytes(self) -> int:
@@ -91,15 +101,14 @@ class Shape(NamedTuple):
         return "local" if self.problem_bytes <= _SHARED_BYTES and self.bytes <= _LOCAL_BYTES else "global"
 
 
-def shape_of(instance: Instance, algorithm: Algorithm, fidelities: int, marked: bool = False) -> Shape:
+def shape_of(instance: Instance, algorithm: Algorithm, problem: Arrays, marked: bool = False) -> Shape:
     """The shape of a simulation."""
     return Shape(
         arms=instance.problem.n_arms,
-        fidelities=fidelities,
+        fidelities=problem.cost.shape[1],
         streams=instance.problem.n_fidelities,
         rows=algorithm.rows,
-        memory=max(1, algorithm.memory),
-        clock=algorithm.notes,
+        memory=layout(algorithm.memory, problem),
         whole_rewards=isinstance(instance.law, BernoulliLaw),
         sums_only=algorithm.sums_only,
         marked=marked,
@@ -176,11 +185,11 @@ def _trials(run: Any, answer: Any) -> Any:
     """The part that plays a thread's trials, whatever memory its state is in."""
     cuda, clear = cuda_module(), on_device(reset)
 
-    def trials(problem, params, law, limits, state, out, streams, keys, results, marks, counter):  # type: ignore[no-untyped-def]
+    def trials(problem, params, law, limits, state, blocks, out, streams, keys, results, marks, counter):  # type: ignore[no-untyped-def]
         cost, best, stopped, pulls, mark_pulls, mark_best, trace = results
         i = cuda.grid(1)
         while i < keys.shape[0]:
-            clear(state)
+            clear(state, *blocks)
             noted = (marks, mark_pulls[i], mark_best[i], trace[i])
             ended = run(problem, params, law, limits, state, out, keys[i], streams, *noted)
             cost[i] = state.spent[0]
@@ -244,7 +253,8 @@ def _with_shared_states(shape: Shape, played: Any) -> Any:
 
     cells, words = (shape.arms, shape.fidelities), shape.cells * BLOCK
     moments, carried = (1, 1) if shape.sums_only else cells, (shape.arms, shape.carried)
-    arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
+    arms, floats, wholes, rows = shape.arms, shape.floats, shape.wholes, (shape.rows, 3)
+    own = memory_maker(shape.memory)
     sum_type = int32 if shape.whole_rewards else float64
     stripe, threads = stripes(cells), BLOCK
 
@@ -253,22 +263,23 @@ def _with_shared_states(shape: Shape, played: Any) -> Any:
         thread = uint64(cuda.threadIdx.x)
         rounder = cuda.local.array(1, float64)
         rounder[0] = problem.rounder
+        blocks = cuda.local.array(floats, float64), cuda.local.array(wholes, int32)
         state = State(
             stripe(cuda.shared.array(words, int32), thread, uint64(threads)),
             stripe(cuda.shared.array(words, sum_type), thread, uint64(threads)),
             cuda.local.array(moments, float64),
             cuda.local.array(moments, float64),
             cuda.local.array(arms, int32),
-            cuda.local.array(clock, int32),
+            cuda.local.array(2, int32),
             cuda.local.array(1, float64),
-            cuda.local.array(memory, float64),
+            own(blocks[0], blocks[1], uint64(0), uint64(1)),
             cuda.local.array((1, 1), float64),
             stripe(cuda.shared.array(words, float64), thread, uint64(threads)),
             rounder,
             cuda.local.array(carried, float64),
         )
         out = cuda.local.array(rows, uint32)
-        played(near, params, near_law, limits, state, out, streams, keys, results, marks, counter)
+        played(near, params, near_law, limits, state, blocks, out, streams, keys, results, marks, counter)
 
     return entry
 
@@ -276,33 +287,35 @@ def _with_shared_states(shape: Shape, played: Any) -> Any:
 def _with_local_states(shape: Shape, played: Any) -> Any:
     """The kernel for states in local memory."""
     cuda, nearby = cuda_module(), _nearby(shape)
-    from numba import float64, int32, uint32
+    from numba import float64, int32, uint32, uint64
 
     cells = (shape.arms, shape.fidelities)
     moments, carried = (1, 1) if shape.sums_only else cells, (shape.arms, shape.carried)
-    arms, clock, memory, rows = shape.arms, shape.clock, shape.memory, (shape.rows, 3)
+    arms, floats, wholes, rows = shape.arms, shape.floats, shape.wholes, (shape.rows, 3)
+    own = memory_maker(shape.memory)
     sum_type = int32 if shape.whole_rewards else float64
 
     def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
         near, near_law = nearby(problem, law)
         rounder = cuda.local.array(1, float64)
         rounder[0] = problem.rounder
+        blocks = cuda.local.array(floats, float64), cuda.local.array(wholes, int32)
         state = State(
             cuda.local.array(cells, int32),
             cuda.local.array(cells, sum_type),
             cuda.local.array(moments, float64),
             cuda.local.array(moments, float64),
             cuda.local.array(arms, int32),
-            cuda.local.array(clock, int32),
+            cuda.local.array(2, int32),
             cuda.local.array(1, float64),
-            cuda.local.array(memory, float64),
+            own(blocks[0], blocks[1], uint64(0), uint64(1)),
             cuda.local.array((1, 1), float64),
             cuda.local.array(cells, float64),
             rounder,
             cuda.local.array(carried, float64),
         )
         out = cuda.local.array(rows, uint32)
-        played(near, params, near_law, limits, state, out, streams, keys, results, marks, counter)
+        played(near, params, near_law, limits, state, blocks, out, streams, keys, results, marks, counter)
 
     return entry
 
@@ -313,10 +326,12 @@ def _with_global_states(shape: Shape, played: Any) -> Any:
     from numba import float64, int32, uint64
 
     table, n, arms = (shape.arms, shape.fidelities), shape.cells, shape.arms
-    clock = shape.clock
+    counted = n + arms + 3 * shape.rows
     pulls, notes, rows = stripes(table), stripes((arms,), n), stripes((shape.rows, 3), n + arms)
-    sums, roots, memory = stripes(table), stripes(table, n), stripes((shape.memory,), 2 * n)
-    after = 2 * n + shape.memory
+    sums, roots = stripes(table), stripes(table, n)
+    floats, wholes = stripes((shape.floats,), 2 * n), stripes((shape.wholes,), counted)
+    own = memory_maker(shape.memory, 2 * n, counted)
+    after = 2 * n + shape.floats
     if shape.sums_only:
         squares = deviations = stripes((1, 1), after)
     else:
@@ -327,21 +342,22 @@ def _with_global_states(shape: Shape, played: Any) -> Any:
         thread, threads = uint64(cuda.grid(1)), uint64(cuda.gridsize(1))
         rounder = cuda.local.array(1, float64)
         rounder[0] = problem.rounder
+        blocks = floats(numbers, thread, threads), wholes(counts, thread, threads)
         state = State(
             pulls(counts, thread, threads),
             sums(numbers, thread, threads),
             squares(numbers, thread, threads),
             deviations(numbers, thread, threads),
             notes(counts, thread, threads),
-            cuda.local.array(clock, int32),
+            cuda.local.array(2, int32),
             cuda.local.array(1, float64),
-            memory(numbers, thread, threads),
+            own(numbers, counts, thread, threads),
             cuda.local.array((1, 1), float64),
             roots(numbers, thread, threads),
             rounder,
             carries(numbers, thread, threads),
         )
         out = rows(counts, thread, threads)
-        played(problem, params, law, limits, state, out, streams, keys, results, marks, counter)
+        played(problem, params, law, limits, state, blocks, out, streams, keys, results, marks, counter)
 
     return entry

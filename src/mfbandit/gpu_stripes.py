@@ -5,19 +5,23 @@ thread then reads its own bank of shared memory, and where they look at the same
 they read neighbouring words.
 
 `stripes` makes the function by which GPU code takes the array of a thread out of such memory. What that
-returns is read and written as ``array[i]`` or ``array[i, j]`` and has a ``shape``; indices are never negative.
+returns is read and written as ``array[i]``, ``array[i, j]`` and so on, up to four indices, which are never
+negative, and has a ``shape``.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import math
 import operator
 from typing import Any
 
 import numpy as np
 
-__all__ = ["stripes"]
+from mfbandit.layout import Layout, nested
+
+__all__ = ["memory_maker", "stripes"]
 
 
 @functools.cache
@@ -61,11 +65,24 @@ def _striped() -> Any:
     def placing(array: Any, index: Any) -> Any:
         if not isinstance(array, Striped):
             return None
-        offset, columns = whole(array.offset), whole(array.shape[-1])
+        offset = whole(array.offset)
         if isinstance(index, types.Integer):
             return lambda array, index: (offset + whole(index)) * array.threads + array.thread
+        # Numbers per step of the last index but one, but two, but three.
+        _, last, square, cube = (whole(math.prod(array.shape[len(array.shape) - n :])) for n in range(4))
+        if len(index) == 2:
+            return lambda array, index: (
+                (offset + whole(index[0]) * last + whole(index[1])) * array.threads + array.thread
+            )
+        if len(index) == 3:
+            return lambda array, index: (
+                (offset + whole(index[0]) * square + whole(index[1]) * last + whole(index[2])) * array.threads
+                + array.thread
+            )
         return lambda array, index: (
-            (offset + whole(index[0]) * columns + whole(index[1])) * array.threads + array.thread
+            (offset + whole(index[0]) * cube + whole(index[1]) * square + whole(index[2]) * last + whole(index[3]))
+            * array.threads
+            + array.thread
         )
 
     def getting(array: Any, index: Any) -> Any:
@@ -88,7 +105,7 @@ def stripes(shape: tuple[int, ...], offset: int = 0) -> Any:
     Parameters
     ----------
     shape : tuple of int
-        One or two dimensions.
+        One to four dimensions.
     offset : int
         How many elements each thread has before this array in the same words.
     """
@@ -107,3 +124,50 @@ def stripes(shape: tuple[int, ...], offset: int = 0) -> Any:
         return kind(words, types.uint64, types.uint64), build
 
     return importlib.import_module("numba.cuda.extending").intrinsic(stripe)
+
+
+def memory_maker(layout: Layout, floats_at: int = 0, wholes_at: int = 0) -> Any:
+    """Make the function ``(numbers, wholes, thread, threads) -> memory`` for an algorithm's memory.
+
+    Parameters
+    ----------
+    layout : Layout
+        What it remembers.
+    floats_at, wholes_at : int
+        How many elements each thread has before its memory, in the floating-point and in the whole numbers.
+    """
+    types: Any = importlib.import_module("numba.cuda.types")
+    cgutils: Any = importlib.import_module("numba.cuda.cgutils")
+    striped = _striped()
+
+    def memory(typing: Any, numbers: Any, wholes: Any, thread: Any, threads: Any) -> Any:
+        kinds = {
+            space.name: striped(
+                wholes if space.whole else numbers,
+                space.shape,
+                space.start + (wholes_at if space.whole else floats_at),
+            )
+            for space in layout.spaces
+        }
+
+        def typed(value: Any) -> Any:
+            if not isinstance(value, tuple):
+                return value
+            return types.BaseTuple.from_types([typed(part) for part in value], type(value))
+
+        found = nested(layout.kind, kinds)
+
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def made(value: Any) -> Any:
+                if isinstance(value, tuple):
+                    return context.make_tuple(builder, typed(value), [made(part) for part in value])
+                array = cgutils.create_struct_proxy(value)(context, builder)
+                array.words = arguments[1] if value.words == wholes and value.words != numbers else arguments[0]
+                array.thread, array.threads = arguments[2:]
+                return array._getvalue()
+
+            return made(found)
+
+        return typed(found)(numbers, wholes, types.uint64, types.uint64), build
+
+    return importlib.import_module("numba.cuda.extending").intrinsic(memory)

@@ -25,10 +25,11 @@ NumPy's functions do not), they never divide by zero, and they never raise.
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import hashlib
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from mfbandit.errors import MissingExtra
@@ -109,18 +110,18 @@ def _is_slot(function: object) -> bool:
     return hasattr(function, "__mfbandit_slot__")
 
 
-def _names(code: types.CodeType) -> Iterator[str]:
-    """Every global name a code object mentions, its nested functions included."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+@functools.cache
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    """Every global name a code object mentions, its nested functions included; names of attributes are others."""
+    found = [step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return tuple(dict.fromkeys([*found, *(name for part in inner for name in _names(part))]))
 
 
 def parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
     """The kernels and slots that a kernel mentions, by the name it uses for them."""
     found: dict[str, types.FunctionType] = {}
-    for name in dict.fromkeys(_names(function.__code__)):
+    for name in _names(function.__code__):
         value = function.__globals__.get(name)
         if isinstance(value, types.FunctionType) and (_is_kernel(value) or _is_slot(value)):
             found[name] = value
@@ -204,7 +205,8 @@ def digest(function: Callable[..., Any]) -> str:
     sha = hashlib.sha256(repr(_PART).encode())
 
     def add_code(code: types.CodeType) -> None:
-        sha.update(code.co_code)
+        # Byte code refers to attributes, such as the fields of a memory, by their numbers in this list.
+        sha.update(code.co_code + repr(code.co_names).encode())
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 add_code(constant)
@@ -217,7 +219,7 @@ def digest(function: Callable[..., Any]) -> str:
         seen[id(part)] = None
         add_code(part.__code__)
         called = parts(part)
-        for name in dict.fromkeys(_names(part.__code__)):
+        for name in _names(part.__code__):
             value = part.__globals__.get(name)
             if isinstance(value, (bool, int, float, str, tuple)):
                 sha.update(f"{name}={value!r}".encode())

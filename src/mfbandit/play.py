@@ -16,7 +16,7 @@ from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford, se
 from mfbandit.kernel import kernel, product, slot
 from mfbandit.rewards import Law, trial_key
 
-__all__ = ["Limits", "Sizes", "play", "play_many"]
+__all__ = ["Limits", "play", "play_many"]
 
 
 class Limits(NamedTuple):
@@ -28,16 +28,6 @@ class Limits(NamedTuple):
     """Whether the cost limit is a budget to be used up."""
     halt: Ints
     """Set to another number than 0 from outside, it ends all runs at once."""
-
-
-class Sizes(NamedTuple):
-    """How large the buffers of an algorithm are."""
-
-    rows: int
-    memory: int
-    clock: int
-    streams: int
-    """Fidelities of the user's problem, which number the reward streams."""
 
 
 @slot
@@ -143,8 +133,8 @@ def play(
 
 
 @kernel
-def reset(state: State) -> None:
-    """Empty a state for the next trial."""
+def reset(state: State, numbers: Floats, wholes: Ints) -> None:
+    """Empty a state for the next trial, with the blocks that the algorithm's memory lies in."""
     arms, fidelities = state.pulls.shape
     for k in range(arms):
         state.notes[k] = 0
@@ -161,8 +151,10 @@ def reset(state: State) -> None:
             state.deviations[k, m] = 0.0
     for i in range(state.clock.shape[0]):
         state.clock[i] = 0
-    for i in range(state.memory.shape[0]):
-        state.memory[i] = 0.0
+    for i in range(numbers.shape[0]):
+        numbers[i] = 0.0
+    for i in range(wholes.shape[0]):
+        wholes[i] = 0
     state.spent[0] = 0.0
 
 
@@ -172,7 +164,11 @@ def play_many(
     params: Any,
     law: Law,
     limits: Limits,
-    sizes: Sizes,
+    streams: int,
+    rows: int,
+    own: Any,
+    numbers: Floats,
+    wholes: Ints,
     seed: int,
     first: int,
     cost: Floats,
@@ -184,7 +180,12 @@ def play_many(
     mark_best: Ints,
     trace: Ints,
 ) -> None:
-    """Play the trials `first`, `first` + 1, ... one after the other, one per entry of `cost`."""
+    """Play the trials `first`, `first` + 1, ... one after the other, one per entry of `cost`.
+
+    `streams` are the fidelities of the user's problem, which number the reward streams; a round has `rows` at
+    most; `own` is the algorithm's memory, which lies in two blocks.
+    """
+    # Allocated here, arrays are known to have the same shape, which makes compiled code a few percent faster.
     arms, fidelities = problem.cost.shape
     state = State(
         np.zeros((arms, fidelities), np.int64),
@@ -192,17 +193,17 @@ def play_many(
         np.zeros((arms, fidelities), np.float64),
         np.zeros((arms, fidelities), np.float64),
         np.zeros(arms, np.int64),
-        np.zeros(sizes.clock, np.int64),
+        np.zeros(2, np.int64),
         np.zeros(1, np.float64),
-        np.zeros(sizes.memory, np.float64),
+        own,
         np.zeros((arms, fidelities), np.float64),
         np.zeros((arms, fidelities), np.float64),
         np.full(1, problem.rounder),
         np.zeros((arms, 3 * fidelities), np.float64),
     )
-    out = np.zeros((sizes.rows, 3), np.int64)
+    out = np.zeros((rows, 3), np.int64)
     for i in range(cost.shape[0]):
-        reset(state)
+        reset(state, numbers, wholes)
         ended = play(
             problem,
             params,
@@ -211,7 +212,7 @@ def play_many(
             state,
             out,
             trial_key(seed, first + i),
-            sizes.streams,
+            streams,
             marks,
             mark_pulls[i],
             mark_best[i],

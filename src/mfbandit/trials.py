@@ -20,7 +20,8 @@ from mfbandit.core import Algorithm, Arrays, Floats, Goal, Ints, arrays, tally_f
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, compiled, digest
-from mfbandit.play import Limits, Sizes, play_many
+from mfbandit.layout import layout
+from mfbandit.play import Limits, play_many
 from mfbandit.rewards import draw_of, law_arrays
 
 __all__ = ["Advance", "Player", "Prepared", "Results", "Simulation", "limit", "pieces", "play_all", "prepare", "whole"]
@@ -102,7 +103,8 @@ class Prepared:
     problem: Arrays
     algorithm: Algorithm
     limits: Limits
-    sizes: Sizes
+    streams: int
+    """Fidelities of the user's problem, which number the reward streams."""
 
 
 def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | None, max_pulls: int | None) -> Prepared:
@@ -117,8 +119,7 @@ def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | No
         spends=chosen.objective == "regret",
         halt=np.zeros(1, dtype=np.int64),
     )
-    sizes = Sizes(algorithm.rows, algorithm.memory, algorithm.notes, problem.n_fidelities)
-    return Prepared(used, algorithm, limits, sizes)
+    return Prepared(used, algorithm, limits, problem.n_fidelities)
 
 
 class Player:
@@ -166,13 +167,16 @@ class Player:
             from mfbandit import gpu
 
             gpu.launch(
-                *(self.simulation.instance, ready.algorithm, ready.problem, self.law, ready.limits, ready.sizes),
+                *(self.simulation.instance, ready.algorithm, ready.problem, self.law, ready.limits, ready.streams),
                 *(seed, results, marks, advance, first),
             )
             return
         cost, best, stopped, pulls, *noted = results
+        memory = layout(ready.algorithm.memory, ready.problem)
+        blocks = memory.blocks()
         self.entry(
-            *(ready.problem, ready.algorithm.params, self.law, ready.limits, ready.sizes, seed, first),
+            *(ready.problem, ready.algorithm.params, self.law, ready.limits, ready.streams, ready.algorithm.rows),
+            *(memory.of(*blocks), *blocks, seed, first),
             *(cost, best, stopped, pulls, marks, *noted),
         )
         advance(len(cost), int(pulls.sum()))

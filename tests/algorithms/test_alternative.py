@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 import mfbandit as mf
-from mfbandit.algorithms.alternative import contest, lowest, nearest, project
+from mfbandit.algorithms.alternative import Model, contest, lowest, nearest, project
 from mfbandit.core import arrays
 
 EPSILONS = (0.0, 0.1)
@@ -29,9 +29,12 @@ def random_case(rng, gaussian):
         # Means of 0 and 1 are where divergences are infinite.
         means = np.where(rng.random(means.shape) < 0.2, np.round(means), means)
     weights = 10.0 ** rng.uniform(-6, 3, (arms, fidelities))
-    size = arms * fidelities
-    memory = np.concatenate([means.ravel(), weights.ravel(), np.zeros(2 * arms)])
-    return problem, means, weights, memory, size, 2 * size
+    return problem, means, weights, model_of(means, weights)
+
+
+def model_of(means, weights):
+    means, weights = np.array(means), np.array(weights)
+    return Model(means, weights, np.zeros(len(means)), np.zeros(len(means)))
 
 
 def divergence(problem, p, q):
@@ -92,18 +95,18 @@ def expected_f(problem, means, weights, i, j, epsilon):
 def test_pairs_and_contest_match_brute_force(gaussian, epsilon):
     rng = np.random.default_rng(5)
     for _ in range(12):
-        problem, means, weights, memory, size, truths = random_case(rng, gaussian)
+        problem, means, weights, model = random_case(rng, gaussian)
         arms = len(means)
-        project(problem, memory, size, truths)
+        project(problem, model)
         table = np.full((arms, arms), math.inf)
         for i in range(arms):
             for j in range(arms):
                 if i != j:
                     table[i, j] = expected_f(problem, means, weights, i, j, epsilon)
-                    value, below, above = nearest(problem, epsilon, memory, size, truths, i, j)
+                    value, below, above = nearest(problem, epsilon, model, i, j)
                     assert value == pytest.approx(table[i, j], rel=1e-6, abs=1e-9)
                     assert above >= below + epsilon - 1e-12
-        pair = contest(problem, epsilon, memory, size, truths)
+        pair = contest(problem, epsilon, model)
         assert pair.value == pytest.approx(table.min(axis=1).max(), rel=1e-6, abs=1e-9)
         assert pair.value == pytest.approx(table[pair.leader, pair.rival], rel=1e-6, abs=1e-9)
 
@@ -111,14 +114,14 @@ def test_pairs_and_contest_match_brute_force(gaussian, epsilon):
 def test_gaussian_minimum_is_a_weighted_mean():
     # Leader at .9 with bias 0, rival at .5 and .6 with biases 0 and .2: only the first stream resists.
     problem = arrays(mf.Problem.from_arrays([1.0, 1.0], [0.2, 0.0], arms=2, reward=mf.Gaussian(1.0)))
-    memory = np.array([0.9, 0.9, 0.6, 0.5, 1.0, 3.0, 1.0, 1.0, 0, 0, 0, 0])
-    eta = lowest(problem, memory, 4, 0, 1, 0.0)
+    model = model_of([[0.9, 0.9], [0.6, 0.5]], [[1.0, 3.0], [1.0, 1.0]])
+    eta = lowest(problem, model, 0, 1, 0.0)
     assert eta == pytest.approx((3 * 0.9 + 0.5) / 4)
 
 
 def test_a_rival_that_is_ahead_costs_nothing():
     problem = arrays(mf.Problem.from_arrays([1.0], [0.0], arms=2, reward=mf.Gaussian(1.0)))
-    memory = np.array([0.2, 0.7, 5.0, 5.0, 0, 0, 0, 0])
-    project(problem, memory, 2, 4)
-    assert nearest(problem, 0.0, memory, 2, 4, 0, 1) == (0.0, 0.2, 0.7)
-    assert contest(problem, 0.0, memory, 2, 4).leader == 1
+    model = model_of([[0.2], [0.7]], [[5.0], [5.0]])
+    project(problem, model)
+    assert nearest(problem, 0.0, model, 0, 1) == (0.0, 0.2, 0.7)
+    assert contest(problem, 0.0, model).leader == 1

@@ -97,7 +97,7 @@ def test_same_pulls_as_the_blackboard(explore, seed):
         problem.costs[:, columns], problem.biases[:, columns], arms=problem.n_arms, reward=problem.reward
     )
     naive = Naive(shown, explore, 0.1, 0.9, 0.5)
-    state = new_state(seen, algorithm.memory, algorithm.notes)
+    state = new_state(seen, algorithm.memory)
     out = np.zeros((algorithm.rows, 3), dtype=np.int64)
     for _ in range(400):
         rows = algorithm.plan(seen, algorithm.params, state, out)

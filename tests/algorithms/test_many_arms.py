@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.algorithms.toptwo_memory import PER_ROW, ROW_ARM, ROW_INDEX, memory_size, rows_at, rows_for
+from mfbandit.algorithms.toptwo_memory import TopTwoMemory, rows_for
 from mfbandit.algorithms.toptwo_race import keep_closest
 from mfbandit.core import arrays, new_state
 from mfbandit.instances import BernoulliLaw, Instance
@@ -31,13 +31,12 @@ def crowd(arms: int, seed: int, *, gap: float = 0.25, against: bool = False) -> 
 @given(indices=st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5, 7.25]) | st.floats(-9, 9), min_size=1, max_size=300))
 def test_the_closest_rivals_are_kept(indices: list[float]) -> None:
     problem = arrays(mf.Problem(len(indices) + 1, [("true", 1.0, 0.0)]))
-    state = new_state(problem, memory_size(problem))
+    state = new_state(problem, TopTwoMemory)
     most, kept = rows_for(len(indices)), 0
     for arm, index in enumerate(indices):
-        kept = keep_closest(problem, state, kept, most, arm, index)
+        kept = keep_closest(state, kept, most, arm, index)
     assert kept == min(most, len(indices))
-    rows = [rows_at(problem) + PER_ROW * row for row in range(kept)]
-    found = [(state.memory[at + ROW_INDEX], int(state.memory[at + ROW_ARM])) for at in rows]
+    found = [(state.own.row_distance[row], int(state.own.row_arm[row])) for row in range(kept)]
     assert sorted(index for index, _ in found) == sorted(indices)[:kept]
     assert all(indices[arm] == index for index, arm in found)
     assert len({arm for _, arm in found}) == kept

@@ -10,11 +10,12 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.algorithms.mf_toptwo import MFTopTwo
-from mfbandit.algorithms.toptwo_memory import quiet_at
 from mfbandit.confidence.pair_records import beaten_records, evidence, from_record, proves
 from mfbandit.core import Goal, arrays, new_state, observe
 from mfbandit.errors import PolicyError
 from mfbandit.instances import BernoulliLaw, BetaLaw, GaussianLaw, TableLaw
+from mfbandit.layout import fields
+from mfbandit.study.lineup import copy_state
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -257,7 +258,7 @@ def play(case, delta):
     """One run in the way of a study: plan, observe, plan; its parts and its final state."""
     used = arrays(case.problem)
     algorithm = MFTopTwo().algorithm(used, Goal(delta=delta), float)
-    state = new_state(used, algorithm.memory, algorithm.notes)
+    state = new_state(used, algorithm.memory)
     out = np.zeros((algorithm.rows, 3), dtype=np.int64)
     rng = np.random.default_rng(1)
     while (rows := algorithm.plan(used, algorithm.params, state, out)) > 0:
@@ -279,9 +280,8 @@ def test_records_prove_every_defeat_again():
     for entry in records:
         assert entry["by"] == 0
         assert entry["evidence"] == threshold
-        again, active, _ = from_record(used, entry)
-        params = algorithm.params._replace(active=active)
-        assert evidence(used, params, again, entry["by"], entry["arm"]) >= threshold - 0.05
+        again = from_record(used, entry)
+        assert evidence(used, algorithm.params, again, entry["by"], entry["arm"]) >= threshold - 0.05
         assert proves(used, algorithm.params, entry, threshold)
         assert proves(used, algorithm.params, entry, threshold, fast=False)
         assert not proves(used, algorithm.params, entry, threshold + 20.0)
@@ -290,12 +290,15 @@ def test_records_prove_every_defeat_again():
 def test_evidence_changes_no_state():
     case = instance([[0.8, 0.85], [0.4, 0.5]], [[0.1, 0.0]] * 2, [[0.2, 1.0]] * 2)
     used, algorithm, state = play(case, 0.1)
-    before = [part.copy() for part in state]
+    before = copy_state(state)
     fast = evidence(used, algorithm.params, state, 0, 1)
     assert fast == evidence(used, algorithm.params, state, 0, 1, fast=False)
     assert evidence(used, algorithm.params, state, 1, 0) == -math.inf
     assert algorithm.recommend(used, algorithm.params, state) == 0
-    assert all((a == b).all() for a, b in zip(before, state, strict=True))
+    for a, b in zip(before, state, strict=True):
+        assert a is before.own or (a == b).all()
+    now = fields(state.own)
+    assert all((a == now[name]).all() for name, a in fields(before.own).items())
 
 
 def test_a_best_arm_that_was_beaten_by_mistake_returns():
@@ -313,6 +316,6 @@ def test_a_best_arm_that_was_beaten_by_mistake_returns():
             # What happens with probability delta: the best arm is out, and the two that are left tie.
             state = study.current().state
             state.notes[0] = 2
-            state.memory[quiet_at(study.current().lineup.problem)] = study.cost
+            state.own.quiet[0] = study.cost
     assert study.status == "certified"
     assert study.best == "arm 0"

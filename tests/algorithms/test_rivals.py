@@ -6,7 +6,7 @@ from scipy import stats
 
 import mfbandit as mf
 from mfbandit.algorithms.iise import undominated
-from mfbandit.algorithms.mf_grad import ASCENT, SHARES, MfGradParams, reweigh
+from mfbandit.algorithms.mf_grad import Ascent, MfGradParams, reweigh
 from mfbandit.core import ROUNDS, arrays, new_state
 from mfbandit.errors import PolicyError
 
@@ -99,12 +99,12 @@ def test_the_theorys_threshold_is_dearer():
 
 def test_weights_do_not_overflow():
     problem = arrays(small().problem)
-    state = new_state(problem, memory=100)
-    params = MfGradParams(log_factor=5.0, epsilon=0.0, rate=0.25, proven=False, kind=0, batch=1)
+    state = new_state(problem, Ascent)
+    params = MfGradParams(log_factor=5.0, epsilon=0.0, rate=0.25, proven=False, evidence=0, batch=1)
     state.clock[ROUNDS] = 10
-    state.memory[ASCENT * 6 : ASCENT * 6 + 6] = [1e308, 0.0, 5e5, 1e308, 0.0, 0.0]
-    reweigh(params, state, 6)
-    weights = state.memory[SHARES * 6 : SHARES * 6 + 6]
+    state.own.ascent[:] = [[1e308, 0.0], [5e5, 1e308], [0.0, 0.0]]
+    reweigh(params, state)
+    weights = state.own.shares.ravel()
     assert np.isfinite(weights).all()
     assert (weights > 0).all()
     assert weights[[0, 3]].tolist() == [0.5, 0.5]

@@ -12,9 +12,9 @@ from mfbandit.confidence.pair import (
     REFUTED,
     infimum,
     log_evidence,
-    pair_scratch,
     prove,
 )
+from mfbandit.confidence.pair_records import PairMemory
 from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, new_state
 from mfbandit.core import arrays as arrays_of
 from mfbandit.kernel import compiled, kernel
@@ -33,11 +33,8 @@ def problem(kind, bias, cost, sigma=0.5):
 
 
 def empty(arrays):
-    arms, fidelities = arrays.cost.shape
-    active = 0
-    scratch = 3 * arms * fidelities
-    state = new_state(arrays, scratch + pair_scratch(fidelities))
-    return state, active, scratch
+    state = new_state(arrays, PairMemory)
+    return state, state.own.active, state.own.scratch
 
 
 def random_case(rng, name):
@@ -68,12 +65,10 @@ def random_case(rng, name):
             count = int(share * n)
             part = count / n if n else 0.0
             state.pulls[k, m], state.sums[k, m], state.squares[k, m] = n, total, squared
-            place = active + 3 * (k * fidelities + m)
+            good, square = part * total, part * squared
             if kind == BERNOULLI:
-                heads = float(min(count, round(part * total)))
-                state.memory[place : place + 3] = count, heads, heads
-            else:
-                state.memory[place : place + 3] = count, part * total, part * squared
+                good = square = float(min(count, round(part * total)))
+            active.pulls[k, m], active.sums[k, m], active.squares[k, m] = count, good, square
     epsilon = float(rng.choice([0.0, 0.0, 0.05]))
     return arrays, evidence, epsilon, state, active, scratch, truth
 
@@ -127,8 +122,8 @@ def test_prove_and_refute_agree_with_the_infimum():
         if math.isfinite(bound) and bound < 600.0:
             above = decide(arrays, evidence, epsilon, state, 0, 1, bound + 0.2, guess, 0.05, active, at)
             below = decide(arrays, evidence, epsilon, state, 0, 1, bound - 0.2, guess, 0.05, active, at)
-            assert above != PROVEN
-            assert below != REFUTED
+            assert above.status != PROVEN
+            assert below.status != REFUTED
 
 
 def test_cells_bound_every_point_inside_them():
@@ -167,8 +162,7 @@ def test_no_nan_at_the_edges(name):
                 for m in range(2):
                     total = n * means[k]
                     state.pulls[k, m], state.sums[k, m], state.squares[k, m] = n, total, total
-                    place = active + 3 * (2 * k + m)
-                    state.memory[place : place + 3] = n, total, total
+                    active.pulls[k, m], active.sums[k, m], active.squares[k, m] = n, total, total
             for v in (0.0, 1e-300, 1e-12, 0.5, 0.9, 1.0 - 1e-12, 1.0):
                 for cap in (5.0, 775.0):
                     value = log_evidence(arrays, evidence, 0.0, state, 0, 1, v, v, cap, active, at)
@@ -200,10 +194,9 @@ def crossings(arrays, evidence, state, rewards, v, level, active, at):
         state.sums[k, m] += x
         state.squares[k, m] += x * x
         if (t * 7 + stream) % 5 < 3:  # active by a rule that looks at the past only
-            place = active + 3 * stream
-            state.memory[place] += 1.0
-            state.memory[place + 1] += x
-            state.memory[place + 2] += x * x
+            active.pulls[k, m] += 1.0
+            active.sums[k, m] += x
+            active.squares[k, m] += x * x
         if t % 8 == 0 and log_evidence(arrays, evidence, 0.0, state, 0, 1, v, v, 40.0, active, at) >= level:
             return True
     return False
@@ -260,7 +253,7 @@ def test_each_level_has_mean_at_most_one(name, q):
     else:
         points, weights = np.array([0.0, 1.0]), np.array([1 - q, q])
     for x, weight in zip(points, weights, strict=True):
-        stream_levels(evidence, 1.0, x, x * x, q, q, q, q, 0, 0.5, 60.0, 0.0, out, 0)
+        stream_levels(evidence, 1.0, x, x * x, q, q, q, q, 0, 0.5, 60.0, 0.0, out[None], 0)
         total += weight * out
     assert (total[:22] <= 1 + 1e-9).all()
     assert total[22] <= 1 + 1e-9

@@ -168,7 +168,7 @@ def _edit(path: Path, edit: Any) -> None:
         (lambda lines: [*lines, '{"kind": "magic", "pull": 1}'], "is not a record"),
         (lambda lines: [*lines, '{"kind": "result", "pull": -1, "reward": 0.5}'], "is not a record"),
         (lambda lines: [*lines, '{"kind": "round", "pull": 7, "rows": []}'], "damaged"),
-        (lambda lines: [lines[0].replace('"format": 1', '"format": 99'), *lines[1:]], "newer"),
+        (lambda lines: [lines[0].replace('"format": 2', '"format": 99'), *lines[1:]], "newer"),
         (lambda lines: [lines[0].replace("lucb-c", "lucb-z"), *lines[1:]], "lucb-z"),
     ],
 )

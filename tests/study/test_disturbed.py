@@ -8,6 +8,7 @@ starts its notes anew, with the statistics kept, so that arms it had dropped ret
 import os
 import random
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
 
@@ -94,9 +95,8 @@ def test_active_rewards_stay_active_when_an_arm_is_retired():
     course, noise = Course(settings), random.Random(3)
 
     def active():
-        lineup = course.lineup
-        first, width = lineup.algorithm.params.active, 3 * len(lineup.columns)
-        return {arm: course.state.memory[first + k * width :][:width].tolist() for k, arm in enumerate(lineup.arms)}
+        kept = np.stack(course.state.own.active)
+        return {arm: kept[:, k].T.ravel().tolist() for k, arm in enumerate(course.lineup.arms)}
 
     for turn in range(60):
         course.plan()

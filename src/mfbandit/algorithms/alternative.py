@@ -12,8 +12,7 @@ y = x + epsilon. Minima are found where the slope changes its sign: first the br
 are used to close in on a piece without any, then Newton's method, kept inside that piece, finishes
 (Gaussian: one exact step, since the slope is linear there).
 
-Weights and means are blocks of K * M numbers in `State.memory`; a weight must not be 0 at the truest
-fidelity.
+Weights must not be 0 at the truest fidelity.
 """
 
 from __future__ import annotations
@@ -24,13 +23,25 @@ from typing import NamedTuple
 from mfbandit.confidence.special import bernoulli_kl
 from mfbandit.core import GAUSSIAN, Arrays, Floats
 from mfbandit.kernel import kernel
+from mfbandit.layout import floats
 
-__all__ = ["Pair", "contest", "moved_to", "nearest", "project", "stream_divergence"]
+__all__ = ["Model", "Pair", "contest", "moved_to", "nearest", "project", "stream_divergence"]
 
 #: Keeps divisions finite where a Bernoulli mean is excluded by an alternative of 0 or 1.
 _TINY = 1e-300
 #: Newton steps; the safeguard halves the piece, so that these are enough for all digits.
 _STEPS = 100
+
+
+class Model(NamedTuple):
+    """What the data say, and what the nearest model makes of each arm alone."""
+
+    means: Floats = floats("arms", "fidelities")
+    weights: Floats = floats("arms", "fidelities")
+    truths: Floats = floats("arms")
+    """Projected truths."""
+    misfits: Floats = floats("arms")
+    """Their misfits, the least."""
 
 
 class Pair(NamedTuple):
@@ -59,29 +70,27 @@ def stream_divergence(problem: Arrays, mean: float, other: float) -> float:
 
 
 @kernel
-def misfit(problem: Arrays, memory: Floats, weights: int, arm: int, eta: float) -> float:
+def misfit(problem: Arrays, model: Model, arm: int, eta: float) -> float:
     """What the nearest model in which the arm's truth is eta costs."""
     value = 0.0
     for m in range(problem.cost.shape[1]):
-        place = arm * problem.cost.shape[1] + m
-        mean = memory[place]
+        mean = model.means[arm, m]
         other = moved_to(mean, eta, problem.bias[arm, m])
         if other != mean:
-            value += memory[weights + place] * stream_divergence(problem, mean, other)
+            value += model.weights[arm, m] * stream_divergence(problem, mean, other)
     return value
 
 
 @kernel
 def joint_slope(
-    problem: Arrays, memory: Floats, weights: int, first: int, second: int, shift: float, eta: float
+    problem: Arrays, model: Model, first: int, second: int, shift: float, eta: float
 ) -> tuple[float, float]:
     """Derivatives of misfit_first(eta) + misfit_second(eta + shift); one arm alone if both are the same."""
     slope, curvature = 0.0, 0.0
     arm, truth = first, eta
     for _ in range(1 if first == second else 2):
         for m in range(problem.cost.shape[1]):
-            place = arm * problem.cost.shape[1] + m
-            mean, weight = memory[place], memory[weights + place]
+            mean, weight = model.means[arm, m], model.weights[arm, m]
             other = moved_to(mean, truth, problem.bias[arm, m])
             if other == mean:
                 continue
@@ -97,7 +106,7 @@ def joint_slope(
 
 
 @kernel
-def lowest(problem: Arrays, memory: Floats, weights: int, first: int, second: int, shift: float) -> float:
+def lowest(problem: Arrays, model: Model, first: int, second: int, shift: float) -> float:
     """The eta that minimises misfit_first(eta) + misfit_second(eta + shift)."""
     low, high = -math.inf, math.inf
     if problem.kind != GAUSSIAN:
@@ -106,15 +115,15 @@ def lowest(problem: Arrays, memory: Floats, weights: int, first: int, second: in
         arm, back = (first, 0.0) if side < 2 else (second, shift)
         sign = 1.0 if side % 2 == 0 else -1.0
         for m in range(problem.cost.shape[1]):
-            corner = memory[arm * problem.cost.shape[1] + m] + sign * problem.bias[arm, m] - back
+            corner = model.means[arm, m] + sign * problem.bias[arm, m] - back
             if low < corner < high:
-                slope, _ = joint_slope(problem, memory, weights, first, second, shift, corner)
+                slope, _ = joint_slope(problem, model, first, second, shift, corner)
                 if slope == 0.0:
                     return float(corner)
                 low, high = (corner, high) if slope < 0.0 else (low, corner)
     eta = 0.5 * (low + high)
     for _ in range(_STEPS):
-        slope, curvature = joint_slope(problem, memory, weights, first, second, shift, eta)
+        slope, curvature = joint_slope(problem, model, first, second, shift, eta)
         if slope == 0.0:
             break
         low, high = (eta, high) if slope < 0.0 else (low, eta)
@@ -129,40 +138,36 @@ def lowest(problem: Arrays, memory: Floats, weights: int, first: int, second: in
 
 
 @kernel
-def project(problem: Arrays, memory: Floats, weights: int, truths: int) -> None:
-    """Write every arm's projected truth at `truths`, and its least misfit K places after it."""
-    arms = problem.cost.shape[0]
-    for k in range(arms):
-        eta = lowest(problem, memory, weights, k, k, 0.0)
-        memory[truths + k] = eta
-        memory[truths + arms + k] = misfit(problem, memory, weights, k, eta)
+def project(problem: Arrays, model: Model) -> None:
+    """Write every arm's projected truth, and its least misfit."""
+    for k in range(problem.cost.shape[0]):
+        eta = lowest(problem, model, k, k, 0.0)
+        model.truths[k] = eta
+        model.misfits[k] = misfit(problem, model, k, eta)
 
 
 @kernel
-def nearest(
-    problem: Arrays, epsilon: float, memory: Floats, weights: int, truths: int, leader: int, rival: int
-) -> tuple[float, float, float]:
+def nearest(problem: Arrays, epsilon: float, model: Model, leader: int, rival: int) -> tuple[float, float, float]:
     """f_(leader,rival), and the truths of the two arms in the model that attains it."""
-    arms = problem.cost.shape[0]
-    below, above = memory[truths + leader], memory[truths + rival]
+    below, above = model.truths[leader], model.truths[rival]
     if above >= below + epsilon:
-        return memory[truths + arms + leader] + memory[truths + arms + rival], below, above
+        return model.misfits[leader] + model.misfits[rival], below, above
     if problem.kind != GAUSSIAN and epsilon >= 1.0:
         return math.inf, below, above
-    eta = lowest(problem, memory, weights, leader, rival, epsilon)
-    value = misfit(problem, memory, weights, leader, eta)
-    value += misfit(problem, memory, weights, rival, eta + epsilon)
+    eta = lowest(problem, model, leader, rival, epsilon)
+    value = misfit(problem, model, leader, eta)
+    value += misfit(problem, model, rival, eta + epsilon)
     return value, eta, eta + epsilon
 
 
 @kernel
-def contest(problem: Arrays, epsilon: float, memory: Floats, weights: int, truths: int) -> Pair:
+def contest(problem: Arrays, epsilon: float, model: Model) -> Pair:
     """The pair that attains max over i of min over j of f_(i,j)."""
     arms = problem.cost.shape[0]
-    project(problem, memory, weights, truths)
+    project(problem, model)
     favourite = 0
     for k in range(1, arms):
-        if memory[truths + k] > memory[truths + favourite]:
+        if model.truths[k] > model.truths[favourite]:
             favourite = k
     best = Pair(favourite, favourite, -math.inf, 0.0, 0.0)
     for turn in range(arms):
@@ -173,7 +178,7 @@ def contest(problem: Arrays, epsilon: float, memory: Floats, weights: int, truth
             rival = (favourite + next_turn) % arms
             if rival == leader:
                 continue
-            value, below, above = nearest(problem, epsilon, memory, weights, truths, leader, rival)
+            value, below, above = nearest(problem, epsilon, model, leader, rival)
             if value < hardest.value or hardest.rival == leader:
                 hardest = Pair(leader, rival, value, below, above)
             if hardest.value <= best.value:

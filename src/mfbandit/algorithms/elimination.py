@@ -20,16 +20,23 @@ from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy
-from mfbandit.core import OWN, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.core import Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
+from mfbandit.layout import integers
 
 __all__ = ["Elimination", "EliminationParams", "default_epsilon", "plan", "recommend", "theorem_epsilon"]
 
-#: Places of the clock: the phase, and whether its pulls were handed out.
-PHASE, PULLED = OWN, OWN + 1
 #: Pulls per arm in one round of exploitation, so that arms are played in turn, not one after the other.
 _TURN = 64
+
+
+class Phases(NamedTuple):
+    """What Elimination remembers."""
+
+    phase: Ints = integers(1)
+    pulled: Ints = integers(1)
+    """Whether the pulls of the phase were handed out."""
 
 
 class EliminationParams(NamedTuple):
@@ -60,7 +67,7 @@ def survivors(state: State) -> int:
 @kernel
 def eliminate(problem: Arrays, state: State) -> None:
     """Drop the arms that are clearly worse than the best; go to the next phase."""
-    margin = math.sqrt(problem.spread) * 2.0 ** float(1 - state.clock[PHASE])
+    margin = math.sqrt(problem.spread) * 2.0 ** float(1 - state.own.phase[0])
     best = -math.inf
     for k in range(problem.cost.shape[0]):
         if state.notes[k] == 0:
@@ -68,8 +75,8 @@ def eliminate(problem: Arrays, state: State) -> None:
     for k in range(problem.cost.shape[0]):
         if state.notes[k] == 0 and not mean(problem, state, k) + margin > best:
             state.notes[k] = 1
-    state.clock[PHASE] += 1
-    state.clock[PULLED] = 0
+    state.own.phase[0] += 1
+    state.own.pulled[0] = 0
 
 
 @kernel
@@ -98,13 +105,13 @@ def exploit(problem: Arrays, params: EliminationParams, state: State, out: Ints)
 def plan(problem: Arrays, params: EliminationParams, state: State, out: Ints) -> int:
     """Play one phase of exploration, or a few turns of exploitation."""
     dear = problem.cost[0, problem.truest]
-    while survivors(state) > 1 and state.clock[PHASE] < params.phases:
+    while survivors(state) > 1 and state.own.phase[0] < params.phases:
         if params.budget - state.spent[0] < dear:
             break
-        goal = target(problem, params, state.clock[PHASE])
+        goal = target(problem, params, state.own.phase[0])
         rows = 0
-        if state.clock[PULLED] == 0:
-            state.clock[PULLED] = 1
+        if state.own.pulled[0] == 0:
+            state.own.pulled[0] = 1
             for k in range(problem.cost.shape[0]):
                 due = goal - state.pulls[k, problem.truest]
                 if state.notes[k] == 0 and due > 0:
@@ -208,6 +215,6 @@ class Elimination(Policy):
             recommend=recommend,
             params=EliminationParams(goal.budget, math.log2(2.0 / epsilon)),
             rows=n_arms,
-            notes=OWN + 2,
+            memory=Phases,
             sums_only=True,
         )

@@ -14,12 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms.policy import Policy
 from mfbandit.algorithms.successive_halving import (
-    PULLED,
-    RUNG,
     HalvingParams,
     best_at,
     check_halving,
@@ -27,14 +25,23 @@ from mfbandit.algorithms.successive_halving import (
     last_rung,
     tie_key,
 )
-from mfbandit.core import OWN, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.core import Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import kernel
+from mfbandit.layout import integers
 from mfbandit.rewards import uniform
 
 __all__ = ["Hyperband", "bracket_arms", "plan", "recommend"]
 
-#: Place of the clock: the bracket, which is also the rung it starts at.
-BRACKET = OWN + 2
+
+class Brackets(NamedTuple):
+    """What Hyperband remembers; its first two fields are those of successive halving."""
+
+    rung: Ints = integers(1)
+    """Rungs climbed in this bracket."""
+    pulled: Ints = integers(1)
+    """Whether the pulls of the current one were handed out."""
+    bracket: Ints = integers(1)
+    """The bracket, which is also the rung it starts at."""
 
 
 @kernel
@@ -68,15 +75,15 @@ def plan(problem: Arrays, params: HalvingParams, state: State, out: Ints) -> int
     arms = problem.cost.shape[0]
     if arms < 2:
         return 0
-    while state.clock[BRACKET] <= params.last:
-        rows = climb(problem, params, state, state.clock[BRACKET], out)
+    while state.own.bracket[0] <= params.last:
+        rows = climb(problem, params, state, state.own.bracket[0], out)
         if rows > 0:
             return rows
-        state.clock[BRACKET] += 1
-        state.clock[RUNG] = 0
-        state.clock[PULLED] = 0
-        if state.clock[BRACKET] <= params.last:
-            draw_arms(state, bracket_arms(arms, params.last, params.eta, state.clock[BRACKET]))
+        state.own.bracket[0] += 1
+        state.own.rung[0] = 0
+        state.own.pulled[0] = 0
+        if state.own.bracket[0] <= params.last:
+            draw_arms(state, bracket_arms(arms, params.last, params.eta, state.own.bracket[0]))
     return 0
 
 
@@ -128,6 +135,6 @@ class Hyperband(Policy):
             recommend=recommend,
             params=HalvingParams(float(self.eta), self.repeats, 0, last_rung(problem)),
             rows=problem.cost.shape[0],
-            notes=OWN + 3,
+            memory=Brackets,
             sums_only=True,
         )

@@ -30,15 +30,20 @@ import numpy as np
 
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
-from mfbandit.core import OWN, PULLS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.core import PULLS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
+from mfbandit.layout import integers
 from mfbandit.problem import Problem
 
 __all__ = ["IISE", "IiseParams", "plan", "recommend", "undominated"]
 
-#: Place of the clock: the phase, counted in fidelities from cheap to dear.
-PHASE = OWN
+
+class Phase(NamedTuple):
+    """What IISE remembers."""
+
+    phase: Ints = integers(1)
+    """Counted in fidelities from cheap to dear."""
 
 
 class IiseParams(NamedTuple):
@@ -158,13 +163,13 @@ def plan(problem: Arrays, params: IiseParams, state: State, out: Ints) -> int:
     arms = problem.cost.shape[0]
     if arms < 2:
         return 0
-    phase = state.clock[PHASE]
+    phase = state.own.phase[0]
     m = problem.order[phase]
     if eliminate(problem, params, state, m):
         return 0
     t = least_pulls(state, m)
     if t > 0 and radius(problem, params, t) <= patience(problem, phase):
-        state.clock[PHASE] += 1
+        state.own.phase[0] += 1
         m = problem.order[phase + 1]
     least = least_pulls(state, m)
     rows = 0
@@ -271,6 +276,6 @@ class IISE(Policy):
                 batch=self.batch,
             ),
             rows=arms,
-            notes=OWN + 1,
+            memory=Phase,
             sums_only=True,
         )

@@ -26,8 +26,8 @@ from mfbandit.algorithms.explore import EXPLORE
 from mfbandit.algorithms.explore_stop import EXPLORE_STOP
 from mfbandit.algorithms.policy import Policy, one_of, positive
 from mfbandit.confidence import BOUNDS, bound_kernels, select, tournament
-from mfbandit.confidence.select import SELECT_CLOCK, lower, select_memory, upper
-from mfbandit.confidence.tournament import tournament_memory
+from mfbandit.confidence.select import Ceilings, lower, upper
+from mfbandit.confidence.tournament import Tree
 from mfbandit.core import GAUSSIAN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import bind, kernel, slot
@@ -209,8 +209,6 @@ class LUCB(Policy):
             recommend=bind(recommend, **kernels),
             params=params,
             rows=2 * n_fidelities if self.explore in ("b", "b-stop") else 2,
-            memory=tournament_memory(n_arms) if many else select_memory(n_arms),
-            derived=many,
-            notes=SELECT_CLOCK,
+            memory=Tree if many else Ceilings,
             sums_only=self.bound not in ("bernstein", "mixed"),
         )

@@ -33,20 +33,28 @@ from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, positive
-from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, Algorithm, Arrays, Floats, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
+from mfbandit.layout import floats
 
 __all__ = ["MFCommit", "MfCommitParams", "plan", "recommend"]
 
-#: Blocks of the memory, K numbers each: estimated truths, and their variances.
-TRUTH, DOUBT = 0, 1
 #: The variance of rewards in [0, 1] is learned as if this many pulls had shown Bernoulli's.
 _PRIOR_PULLS = 3.0
 #: Rounds buy one part in this of the purchase that looked best; exploitation grows by one part too.
 _PART = 4
 _DENSITY_AT_0 = 0.3989422804014327
 _TINY = 1e-300
+
+
+class Beliefs(NamedTuple):
+    """What mf-commit remembers."""
+
+    truth: Floats = floats("arms")
+    """Estimated truths."""
+    doubt: Floats = floats("arms")
+    """Their variances."""
 
 
 class MfCommitParams(NamedTuple):
@@ -113,7 +121,7 @@ def estimate(problem: Arrays, state: State) -> None:
                 weight = precision(problem, state, k, m, mean, 0.0)
                 weights += weight
                 centre += weight * mean
-        state.memory[k] = centre / weights if weights > 0.0 else -math.inf
+        state.own.truth[k] = centre / weights if weights > 0.0 else -math.inf
 
 
 @kernel
@@ -130,7 +138,7 @@ def leading(problem: Arrays, state: State) -> int:
     """The arm with the best estimate."""
     leader = 0
     for k in range(1, problem.cost.shape[0]):
-        if state.memory[k] > state.memory[leader]:
+        if state.own.truth[k] > state.own.truth[leader]:
             leader = k
     return leader
 
@@ -141,20 +149,20 @@ def look(problem: Arrays, state: State) -> Standing:
     arms, fidelities = problem.cost.shape
     estimate(problem, state)
     leader = leading(problem, state)
-    top, second = state.memory[leader], -math.inf
+    top, second = state.own.truth[leader], -math.inf
     for k in range(arms):
         if k != leader:
-            second = max(second, state.memory[k])
+            second = max(second, state.own.truth[k])
     for k in range(arms):
         known = 0.0
         for m in range(fidelities):
             known += precision(problem, state, k, m, second if k == leader else top, 0.0)
-        state.memory[DOUBT * arms + k] = 1.0 / max(known, _TINY)
+        state.own.doubt[k] = 1.0 / max(known, _TINY)
     hoped = 0.0
     for k in range(arms):
         if k != leader:
-            both = math.sqrt(state.memory[DOUBT * arms + k] + state.memory[DOUBT * arms + leader])
-            hoped = max(hoped, expected_excess(top - state.memory[k], both))
+            both = math.sqrt(state.own.doubt[k] + state.own.doubt[leader])
+            hoped = max(hoped, expected_excess(top - state.own.truth[k], both))
     return Standing(leader, top, second, hoped)
 
 
@@ -168,15 +176,15 @@ def buy(problem: Arrays, params: MfCommitParams, state: State, standing: Standin
     for k in range(arms):
         leads = k == standing.leader
         level = standing.second if leads else standing.top
-        gap = abs(state.memory[k] - level)
-        doubt = state.memory[DOUBT * arms + k]
+        gap = abs(state.own.truth[k] - level)
+        doubt = state.own.doubt[k]
         # Even certainty about this arm would not be worth one pull.
         if params.caution * left * expected_excess(gap, math.sqrt(doubt)) <= unit_cost * standing.hoped:
             continue
         for m in range(fidelities):
             cost = problem.cost[k, m]
             reference = standing.top + standing.hoped - params.origin
-            price = cost / unit_cost * reference - (state.memory[k] - params.origin)
+            price = cost / unit_cost * reference - (state.own.truth[k] - params.origin)
             price = max(price, standing.hoped, _TINY)
             others = max(0.0, 1.0 / doubt - precision(problem, state, k, m, level, 0.0))
             pulls = 1.0
@@ -255,6 +263,6 @@ class MFCommit(Policy):
             recommend=recommend,
             params=MfCommitParams(goal.budget, unit(0.0), float(self.caution)),
             rows=arms,
-            memory=2 * arms,
+            memory=Beliefs,
             sums_only=problem.kind != BOUNDED,
         )

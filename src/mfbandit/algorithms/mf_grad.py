@@ -36,27 +36,51 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mfbandit.algorithms.alternative import Pair, contest, moved_to, nearest, stream_divergence
+from mfbandit.algorithms.alternative import Model, Pair, contest, moved_to, nearest, stream_divergence
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, pair_scratch, prove
-from mfbandit.confidence.pair_records import record, records_size
-from mfbandit.core import BOUNDED, GAUSSIAN, OWN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.confidence.pair import PROVEN, Active, PairScratch, prove
+from mfbandit.confidence.pair_records import Victories, record
+from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, ROUNDS, Algorithm, Arrays, Floats, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
+from mfbandit.layout import floats, group, integers
 from mfbandit.problem import Gaussian, Problem
 
 __all__ = ["MFGrad", "MfGradParams", "plan", "recommend"]
 
-#: Blocks of K * M numbers in the memory: means, weights of the inner problem, cost proportions w~, sums of
-#: sub-gradients, sums of the proportions pi' of pulls; after them projected truths and misfits, K each.
-MEANS, WEIGHTS, SHARES, ASCENT, TRACKED, BLOCKS = 0, 1, 2, 3, 4, 5
-#: Place of the clock: the arm that would be answered.
-ANSWER = OWN
 #: Exponents below this leave a share that is too small to matter, but not 0.
 _LEAST_EXPONENT = -500.0
 #: A certificate is computed only if f of the pair is at least this part of what it has to prove.
 _CHECK = 0.8
+
+
+class Ascent(NamedTuple):
+    """What MF-GRAD remembers."""
+
+    answer: Ints = integers(1)
+    """The arm that would be answered."""
+    model: Model = group(Model)
+    shares: Floats = floats("arms", "fidelities")
+    """Cost proportions w~."""
+    ascent: Floats = floats("arms", "fidelities")
+    """Sums of sub-gradients."""
+    tracked: Floats = floats("arms", "fidelities")
+    """Sums of the proportions pi' of pulls."""
+
+
+class CertifiedAscent(NamedTuple):
+    """What it remembers where it stops by our certificates."""
+
+    answer: Ints = integers(1)
+    model: Model = group(Model)
+    shares: Floats = floats("arms", "fidelities")
+    ascent: Floats = floats("arms", "fidelities")
+    tracked: Floats = floats("arms", "fidelities")
+    due: Floats = floats("arms")
+    """The total cost at which a rival's certificate is worth computing again."""
+    victories: Victories = group(Victories)
+    scratch: PairScratch = group(PairScratch)
 
 
 class MfGradParams(NamedTuple):
@@ -72,8 +96,6 @@ class MfGradParams(NamedTuple):
     evidence: int
     """Which likelihood ratios our certificates are made of."""
     batch: int
-    active: int
-    """Where the active statistics start in `State.memory`."""
 
     @property
     def threshold(self) -> float:
@@ -106,29 +128,20 @@ def by_threshold(problem: Arrays, params: MfGradParams, state: State, pair: Pair
 @kernel
 def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pair) -> bool:
     """Whether every rival is proven to be worse than the leader (or, if epsilon is 0, than some arm)."""
-    arms, fidelities = problem.cost.shape
-    size, leader = arms * fidelities, pair.leader
-    truths = BLOCKS * size
-    due, active = truths + 2 * arms, params.active
-    scratch = state.memory.shape[0] - pair_scratch(fidelities)
-    for k in range(arms):
-        for m in range(fidelities):
-            place = active + 3 * (k * fidelities + m)
-            state.memory[place] = float(state.pulls[k, m])
-            state.memory[place + 1] = state.sums[k, m]
-            state.memory[place + 2] = state.squares[k, m]
+    own, leader = state.own, pair.leader
     if state.notes[leader] > 0 and params.epsilon == 0.0:
         return False
+    active = Active(state.pulls, state.sums, state.squares)
     done = True
-    for b in range(arms):
+    for b in range(problem.cost.shape[0]):
         beaten = state.notes[b] == leader + 1 or (params.epsilon == 0.0 and state.notes[b] > 0)
         if b == leader or beaten:
             continue
-        value, guess, _ = nearest(problem, params.epsilon, state.memory, WEIGHTS * size, truths, leader, b)
-        if value < _CHECK * params.log_factor or state.spent[0] < state.memory[due + b]:
+        value, guess, _ = nearest(problem, params.epsilon, own.model, leader, b)
+        if value < _CHECK * params.log_factor or state.spent[0] < own.due[b]:
             done = False
             continue
-        step = 0.1 * abs(state.memory[truths + leader] - state.memory[truths + b]) + 1e-3 * problem.sigma
+        step = 0.1 * abs(own.model.truths[leader] - own.model.truths[b]) + 1e-3 * problem.sigma
         verdict = prove(
             problem,
             params.evidence,
@@ -140,14 +153,14 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
             guess + params.epsilon,
             step,
             active,
-            scratch,
+            own.scratch,
         )
-        if verdict == PROVEN:
-            record(problem, active, state, leader, b)
+        if verdict.status == PROVEN:
+            record(state, active, leader, b)
         else:
             # Evidence that lacks something comes with a few percent more pulls at the earliest.
-            lacks = state.memory[scratch + SHORTFALL] if verdict == REFUTED else 0.0
-            state.memory[due + b] = state.spent[0] * (1.0 + 0.05 * lacks * lacks / (value + 1.0))
+            lacks = verdict.shortfall
+            own.due[b] = state.spent[0] * (1.0 + 0.05 * lacks * lacks / (value + 1.0))
             done = False
     return done
 
@@ -155,74 +168,71 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
 @kernel
 def evidence(problem: Arrays, params: MfGradParams, state: State) -> Pair:
     """max_i min_j f_(i,j) at the pulls made so far, and the pair that attains it."""
-    arms, fidelities = problem.cost.shape
-    size = arms * fidelities
-    for k in range(arms):
-        for m in range(fidelities):
-            place = k * fidelities + m
+    model = state.own.model
+    for k in range(problem.cost.shape[0]):
+        for m in range(problem.cost.shape[1]):
             n = state.pulls[k, m]
-            state.memory[place] = state.sums[k, m] / n if n > 0 else 0.5
-            state.memory[WEIGHTS * size + place] = n if n > 0 else 1e-9
-    return contest(problem, params.epsilon, state.memory, WEIGHTS * size, BLOCKS * size)
+            model.means[k, m] = state.sums[k, m] / n if n > 0 else 0.5
+            model.weights[k, m] = n if n > 0 else 1e-9
+    return contest(problem, params.epsilon, model)
 
 
 @kernel
 def ascend(problem: Arrays, params: MfGradParams, state: State) -> None:
     """Add the sub-gradient at the current cost proportions to the sums of sub-gradients."""
-    arms, fidelities = problem.cost.shape
-    size = arms * fidelities
-    memory = state.memory
+    own = state.own
+    means, weights = own.model.means, own.model.weights
     pulls_per_cost = 0.0
-    for k in range(arms):
-        for m in range(fidelities):
-            place = k * fidelities + m
-            memory[WEIGHTS * size + place] = memory[SHARES * size + place] / problem.cost[k, m]
-            pulls_per_cost += memory[WEIGHTS * size + place]
-    pair = contest(problem, params.epsilon, memory, WEIGHTS * size, BLOCKS * size)
+    for k in range(problem.cost.shape[0]):
+        for m in range(problem.cost.shape[1]):
+            weights[k, m] = own.shares[k, m] / problem.cost[k, m]
+            pulls_per_cost += weights[k, m]
+    pair = contest(problem, params.epsilon, own.model)
     for side in range(2):
         arm, truth, sign = (pair.leader, pair.below, -1.0) if side == 0 else (pair.rival, pair.above, 1.0)
-        for m in range(fidelities):
-            place = arm * fidelities + m
-            mean, bias = memory[place], problem.bias[arm, m]
+        for m in range(problem.cost.shape[1]):
+            mean, bias = means[arm, m], problem.bias[arm, m]
             gain = stream_divergence(problem, mean, moved_to(mean, truth, bias))
             if (m == problem.truest or sign * (truth - mean) > bias) and gain < math.inf:
-                memory[ASCENT * size + place] += gain / (pulls_per_cost * problem.cost[arm, m])
+                own.ascent[arm, m] += gain / (pulls_per_cost * problem.cost[arm, m])
 
 
 @kernel
-def reweigh(params: MfGradParams, state: State, size: int) -> None:
+def reweigh(params: MfGradParams, state: State) -> None:
     """Write the cost proportions w~, the softmax of the sums of sub-gradients."""
-    memory = state.memory
+    ascent, shares = state.own.ascent, state.own.shares
+    arms, fidelities = state.pulls.shape
     rate = params.rate if params.rate > 0.0 else 1.0 / math.sqrt(state.clock[ROUNDS] + 1.0)
     top, total = 0.0, 0.0
-    for place in range(size):
-        top = max(top, memory[ASCENT * size + place])
-    for place in range(size):
-        share = math.exp(max(rate * (memory[ASCENT * size + place] - top), _LEAST_EXPONENT))
-        memory[SHARES * size + place] = share
-        total += share
-    for place in range(size):
-        memory[SHARES * size + place] /= total
+    for k in range(arms):
+        for m in range(fidelities):
+            top = max(top, ascent[k, m])
+    for k in range(arms):
+        for m in range(fidelities):
+            share = math.exp(max(rate * (ascent[k, m] - top), _LEAST_EXPONENT))
+            shares[k, m] = share
+            total += share
+    for k in range(arms):
+        for m in range(fidelities):
+            shares[k, m] /= total
 
 
 @kernel
 def track(problem: Arrays, params: MfGradParams, state: State, out: Ints) -> int:
     """Add pi', the proportions of pulls, to their sums; pull what lags most behind."""
     arms, fidelities = problem.cost.shape
-    size = arms * fidelities
-    memory = state.memory
+    shares, tracked = state.own.shares, state.own.tracked
     forced = 0.25 / math.sqrt(state.clock[PULLS] + 1.0)
     total = 0.0
     for k in range(arms):
         for m in range(fidelities):
-            total += memory[SHARES * size + k * fidelities + m] / problem.cost[k, m]
+            total += shares[k, m] / problem.cost[k, m]
     arm, fidelity, most = 0, 0, -math.inf
     for k in range(arms):
         for m in range(fidelities):
-            place = k * fidelities + m
-            chosen = memory[SHARES * size + place] / (total * problem.cost[k, m])
-            memory[TRACKED * size + place] += params.batch * ((1.0 - forced) * chosen + forced / size)
-            lag = memory[TRACKED * size + place] - state.pulls[k, m]
+            chosen = shares[k, m] / (total * problem.cost[k, m])
+            tracked[k, m] += params.batch * ((1.0 - forced) * chosen + forced / (arms * fidelities))
+            lag = tracked[k, m] - state.pulls[k, m]
             if lag > most:
                 arm, fidelity, most = k, m, lag
     return put(out, 0, arm, fidelity, params.batch)
@@ -232,43 +242,40 @@ def track(problem: Arrays, params: MfGradParams, state: State, out: Ints) -> int
 def start_anew(problem: Arrays, state: State) -> None:
     """Begin with pulls that were made before the memory was emptied: equal shares, and nothing lags behind."""
     arms, fidelities = problem.cost.shape
-    size = arms * fidelities
     for k in range(arms):
         for m in range(fidelities):
-            place = k * fidelities + m
-            state.memory[SHARES * size + place] = 1.0 / size
-            state.memory[TRACKED * size + place] = float(state.pulls[k, m])
+            state.own.shares[k, m] = 1.0 / (arms * fidelities)
+            state.own.tracked[k, m] = float(state.pulls[k, m])
 
 
 @kernel
 def plan(problem: Arrays, params: MfGradParams, state: State, out: Ints) -> int:
     """Play one step: test, ascend, track."""
     arms, fidelities = problem.cost.shape
-    size = arms * fidelities
     if arms < 2:
         return 0
     if state.clock[PULLS] == 0:
         rows = 0
         for k in range(arms):
             for m in range(fidelities):
-                state.memory[SHARES * size + rows] = 1.0 / size
+                state.own.shares[k, m] = 1.0 / (arms * fidelities)
                 rows = put(out, rows, k, m, 1)
         return rows
-    if state.memory[SHARES * size] == 0.0:
+    if state.own.shares[0, 0] == 0.0:
         start_anew(problem, state)
     pair = evidence(problem, params, state)
-    state.clock[ANSWER] = pair.leader
+    state.own.answer[0] = pair.leader
     if settled(problem, params, state, pair):
         return 0
     ascend(problem, params, state)
-    reweigh(params, state, size)
+    reweigh(params, state)
     return track(problem, params, state, out)
 
 
 @kernel
 def recommend(problem: Arrays, params: MfGradParams, state: State) -> int:
     """The arm i that attained max_i min_j f_(i,j) at the last test."""
-    return int(state.clock[ANSWER])
+    return int(state.own.answer[0])
 
 
 @dataclass(frozen=True)
@@ -316,10 +323,6 @@ class MFGrad(Policy):
         arms, fidelities = problem.cost.shape
         ours = self.threshold == "ours"
         kinds = {GAUSSIAN: NORMAL, BOUNDED: BOTH}
-        memory = BLOCKS * arms * fidelities + 2 * arms
-        active = memory + arms
-        if ours:
-            memory = active + 3 * arms * fidelities + records_size(problem) + int(pair_scratch(fidelities))
         return Algorithm(
             plan=bind(plan, settled=by_certificate if ours else by_threshold),
             recommend=recommend,
@@ -330,11 +333,9 @@ class MFGrad(Policy):
                 proven=self.threshold == "theory",
                 evidence=kinds.get(problem.kind, TILT),
                 batch=self.batch,
-                active=active,
             ),
             rows=arms * fidelities,
-            memory=memory,
-            notes=OWN + 1,
+            memory=CertifiedAscent if ours else Ascent,
             sums_only=not ours,
             evidence="pairs" if ours else "arms",
         )

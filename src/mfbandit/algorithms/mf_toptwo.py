@@ -40,37 +40,8 @@ from typing import ClassVar
 
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
-from mfbandit.algorithms.toptwo import (
-    CENTRE,
-    DUE,
-    GAIN,
-    LEADER_GAIN,
-    PER_ARM,
-    SPENT,
-    SPLIT,
-    VALUE,
-    TopTwoParams,
-    leader_promise,
-    openness,
-    promise,
-    refresh,
-    split,
-    start,
-)
-from mfbandit.algorithms.toptwo_memory import (
-    CLOCK,
-    LEADER,
-    ROWS,
-    active_at,
-    arm_of_row,
-    beat,
-    memory_size,
-    note_row,
-    race_at,
-    rows_for,
-    scratch_at,
-    take_in,
-)
+from mfbandit.algorithms.toptwo import TopTwoParams, leader_promise, openness, promise, refresh, split, start
+from mfbandit.algorithms.toptwo_memory import TopTwoMemory, beat, note_row, rows_for, take_in
 from mfbandit.algorithms.toptwo_race import (
     caution,
     challengers,
@@ -78,12 +49,11 @@ from mfbandit.algorithms.toptwo_race import (
     lead,
     line_up,
     out_of_race,
-    racers,
     resting,
 )
 from mfbandit.confidence.estimate import truth
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import PROVEN, REFUTED, SHORTFALL, prove
+from mfbandit.confidence.pair import PROVEN, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
@@ -107,13 +77,13 @@ _ROUND, _PART = 0.01, 0.25
 @kernel
 def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
     """Compute the certificate of a pair if it may hold; if it does, the rival is beaten."""
-    at, scratch = rival * PER_ARM, scratch_at(problem, state)
-    value = state.memory[at + VALUE]
+    own = state.own
+    value = own.value[rival]
     # Evidence grows in proportion to what is spent on either arm, however little that is beside the other's.
-    spent = state.memory[leader * PER_ARM + SPENT] * state.memory[at + SPENT]
-    if value < params.check * params.threshold or spent < state.memory[at + DUE] or resting(state, rival):
+    spent = own.spent[leader] * own.spent[rival]
+    if value < params.check * params.threshold or spent < own.due[rival] or resting(state, rival):
         return
-    gap = abs(state.memory[leader * PER_ARM + CENTRE] - state.memory[at + CENTRE]) + params.epsilon
+    gap = abs(own.centre[leader] - own.centre[rival]) + params.epsilon
     verdict = prove(
         problem,
         params.evidence,
@@ -122,19 +92,19 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
         leader,
         rival,
         params.threshold,
-        state.memory[at + SPLIT],
+        own.split[rival],
         0.1 * gap + 1e-3 * problem.sigma,
-        active_at(problem),
-        scratch,
+        own.active,
+        own.scratch,
     )
-    if verdict == PROVEN:
-        beat(problem, params, state, leader, rival)
+    if verdict.status == PROVEN:
+        beat(state, leader, rival)
     else:
         # What lacks comes by drift and by luck: evidence f moves by about sqrt(2 f r) while the cost
         # spent on the pair grows by a part r. Look again when two such moves may have bridged it.
-        lacks = state.memory[scratch + SHORTFALL] if verdict == REFUTED else 0.0
+        lacks = verdict.shortfall
         growth = min(params.delay * lacks * lacks, 0.5 * lacks, params.threshold)
-        state.memory[at + DUE] = spent * (1.0 + growth / (value + 1.0))
+        own.due[rival] = spent * (1.0 + growth / (value + 1.0))
 
 
 @kernel
@@ -146,14 +116,17 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     """
     split(problem, params.epsilon, state, leader, rival)
     examine(problem, params, state, leader, rival)
-    at = rival * PER_ARM
-    v = state.memory[at + SPLIT]
+    own = state.own
+    v = own.split[rival]
     truest = openness(problem, params, state, leader, rival)
     for side in range(2):
         arm, sign, shift = (leader, 1.0, params.epsilon) if side == 0 else (rival, -1.0, 0.0)
-        hope = params.hope / rows_for(racers(problem, state) - 1) if side == 0 else params.hope
+        hope = params.hope / rows_for(state.own.racers[0] - 1) if side == 0 else params.hope
         gain, _, _ = promise(problem, params, state, arm, sign, v - shift, hope, truest)
-        state.memory[at + (LEADER_GAIN if side == 0 else GAIN)] = gain
+        if side == 0:
+            own.leader_gain[rival] = gain
+        else:
+            own.gain[rival] = gain
 
 
 @kernel
@@ -163,26 +136,26 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     Only what the last round changed is computed anew: the arms it pulled, and if the leader is among them
     (or is another one now) every comparison with it.
     """
-    rows = state.clock[ROWS]
-    take_in(problem, state)
+    own = state.own
+    rows = own.rows[0]
+    take_in(state)
     if rows == 0:
         line_up(problem, state)
         for k in range(problem.cost.shape[0]):
             refresh(problem, params.doubt, state, k)
     for row in range(rows):
-        refresh(problem, params.doubt, state, arm_of_row(problem, state, row))
+        refresh(problem, params.doubt, state, own.row_arm[row])
     every = give_second_chance(problem, params, state)
     leader = lead(problem, params, state)
-    changed = state.clock[LEADER] != leader + 1
-    state.clock[LEADER] = leader + 1
+    changed = own.leader[0] != leader + 1
+    own.leader[0] = leader + 1
     every = every or changed
     for row in range(rows):
-        every = every or arm_of_row(problem, state, row) == leader
-    first = race_at(problem) + 1
-    for place in range(racers(problem, state) if every else rows):
-        b = int(state.memory[first + place]) if every else arm_of_row(problem, state, place)
+        every = every or own.row_arm[row] == leader
+    for place in range(own.racers[0] if every else rows):
+        b = own.race[place] if every else own.row_arm[place]
         if changed:
-            state.memory[b * PER_ARM + DUE] = 0.0
+            own.due[b] = 0.0
         if b != leader and not out_of_race(params, state, b, leader):
             compare(problem, params, state, leader, b)
     return leader
@@ -218,11 +191,11 @@ def add_row(
     arm, fidelity, active = leader if leads else rival, late, False
     truest = openness(problem, params, state, leader, rival)
     if late < 0 and leads:
-        fidelity, active = leader_promise(problem, params, state, leader, race_at(problem), truest)
+        fidelity, active = leader_promise(problem, params, state, leader, truest)
     elif late < 0:
-        v = state.memory[rival * PER_ARM + SPLIT]
+        v = state.own.split[rival]
         _, fidelity, active = promise(problem, params, state, rival, -1.0, v, params.hope, truest)
-    note_row(problem, state, row, arm, fidelity, active)
+    note_row(state, row, arm, fidelity, active)
     count = params.batch
     if count == 0:
         part = _ROUND / rows * state.spent[0] / problem.cost[arm, fidelity]
@@ -235,7 +208,8 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
     """Play one round: compare the leader with every rival left, then pull it or those closest to it."""
     if problem.cost.shape[0] < 2:
         return 0
-    if state.clock[LEADER] == 0:
+    own = state.own
+    if own.leader[0] == 0:
         rows = start(problem, state, out)
         if rows > 0:
             return rows
@@ -243,23 +217,22 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
     rows, closest, balance = challengers(problem, params, state, leader)
     if closest < 0:
         return 0
-    spent, rival_spent = state.memory[leader * PER_ARM + SPENT], state.memory[closest * PER_ARM + SPENT]
+    spent, rival_spent = own.spent[leader], own.spent[closest]
     # Where many rivals share what is spent on the leader, none needs to keep up with all of it.
-    share = spent / rows_for(racers(problem, state) - 1)
+    share = spent / rows_for(state.own.racers[0] - 1)
     late = lagging(problem, params, state, leader, max(spent, rival_spent))
     rival_late = lagging(problem, params, state, closest, max(share, rival_spent))
     leader_plays = balance > 1.0
     if late >= 0 or rival_late >= 0:
         leader_plays = rival_late < 0 or (late >= 0 and problem.cost[leader, late] <= problem.cost[closest, rival_late])
     if leader_plays:
-        state.clock[ROWS] = add_row(problem, params, state, out, 0, 1, leader, closest, True, late)
+        own.rows[0] = add_row(problem, params, state, out, 0, 1, leader, closest, True, late)
         return 1
     for row in range(rows):
-        b = arm_of_row(problem, state, row)
-        at = b * PER_ARM
-        late = lagging(problem, params, state, b, max(share, state.memory[at + SPENT]))
+        b = own.row_arm[row]
+        late = lagging(problem, params, state, b, max(share, own.spent[b]))
         add_row(problem, params, state, out, row, rows, leader, b, False, late)
-    state.clock[ROWS] = rows
+    own.rows[0] = rows
     return rows
 
 
@@ -327,7 +300,6 @@ class MFTopTwo(Policy):
             epsilon=goal.epsilon,
             evidence=evidence,
             batch=self.batch,
-            active=int(active_at(problem)),
             **TUNING,
         )
         return Algorithm(
@@ -335,8 +307,7 @@ class MFTopTwo(Policy):
             recommend=recommend,
             params=params,
             rows=arms,
-            memory=memory_size(problem),
-            notes=CLOCK,
+            memory=TopTwoMemory,
             take_in=take_in,
             evidence="pairs",
         )

@@ -17,16 +17,24 @@ from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy
-from mfbandit.core import OWN, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.core import Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
+from mfbandit.layout import integers
 from mfbandit.rewards import uniform
 
 __all__ = ["HalvingParams", "SuccessiveHalving", "alive", "climb", "keep_best", "plan", "recommend"]
 
-#: Places of the clock: rungs climbed, and whether the pulls of the current one were handed out.
-RUNG, PULLED = OWN, OWN + 1
 _GOLDEN = 0.6180339887498949
+
+
+class Rungs(NamedTuple):
+    """What halving remembers."""
+
+    rung: Ints = integers(1)
+    """Rungs climbed."""
+    pulled: Ints = integers(1)
+    """Whether the pulls of the current one were handed out."""
 
 
 class HalvingParams(NamedTuple):
@@ -97,20 +105,20 @@ def best_at(state: State, column: int, among: int) -> int:
 @kernel
 def climb(problem: Arrays, params: HalvingParams, state: State, start: int, out: Ints) -> int:
     """Pull the arms that are left at the next rung; no rows when the ladder that began at `start` ends."""
-    if state.clock[PULLED] == 1:
-        rung = start + state.clock[RUNG]
+    if state.own.pulled[0] == 1:
+        rung = start + state.own.rung[0]
         if rung < params.last:
             keep_best(state, problem.order[rung], int(math.ceil(alive(state) / params.eta)))
-        state.clock[RUNG] += 1
-        state.clock[PULLED] = 0
-    rung = start + state.clock[RUNG]
+        state.own.rung[0] += 1
+        state.own.pulled[0] = 0
+    rung = start + state.own.rung[0]
     if rung > params.last:
         return 0
     rows = 0
     for k in range(problem.cost.shape[0]):
         if state.notes[k] == 0:
             rows = put(out, rows, k, problem.order[rung], params.repeats)
-    state.clock[PULLED] = 1
+    state.own.pulled[0] = 1
     return rows
 
 
@@ -190,7 +198,7 @@ class SuccessiveHalving(Policy):
             recommend=recommend,
             params=HalvingParams(float(self.eta), self.repeats, start, last),
             rows=n_arms,
-            notes=OWN + 2,
+            memory=Rungs,
             sums_only=True,
         )
 

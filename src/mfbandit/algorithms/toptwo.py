@@ -16,15 +16,6 @@ from mfbandit.kernel import kernel
 
 __all__ = ["TopTwoParams", "leader_promise", "openness", "promise", "refresh", "split", "start"]
 
-#: What is remembered per arm, in `State.memory`: its estimated truth and that estimate's precision, the
-#: cost spent on it; as a rival of the leader: v, the evidence there, the most information per cost that
-#: the leader and that the rival promise against v, and what was spent when the certificate is worth
-#: computing again; proven evidence; the standard error of the estimated truth that is due to rewards
-#: alone, not to biases; the cost that is spent on the arm before it can be beaten (again); how close it is
-#: as a challenger; its weight where the leader chooses its fidelity.
-CENTRE, PRECISION, SPENT, SPLIT, VALUE, LEADER_GAIN, GAIN, DUE, EVIDENCE, NOISE, RESPITE, INDEX, WEIGHT = range(13)
-PER_ARM = 13
-
 #: The evidence of bounded rewards, however small their variance, grows with the excess e over q as e / q only: this
 #: many times q (from the other end for the worse arm) is added to the variance for each unit of excess.
 _LINEAR = 0.8
@@ -46,8 +37,6 @@ class TopTwoParams(NamedTuple):
     """Which likelihood ratios: see `mfbandit.confidence.levels`."""
     batch: int
     """Pulls per round; 0 if rounds grow."""
-    active: int
-    """Where the active statistics start in `State.memory`."""
     hope: float
     """How many standard errors of a stream's mean count as possible."""
     trust: float
@@ -108,10 +97,10 @@ def bend(problem: Arrays, sign: float, mean: float) -> float:
 def refresh(problem: Arrays, doubt: float, state: State, arm: int) -> None:
     """Remember an arm's estimated truth, its precision and its cost."""
     centre, weights, noise, spent = truth(problem, doubt, state, arm)
-    state.memory[arm * PER_ARM + CENTRE] = centre
-    state.memory[arm * PER_ARM + PRECISION] = weights
-    state.memory[arm * PER_ARM + NOISE] = noise
-    state.memory[arm * PER_ARM + SPENT] = spent
+    state.own.centre[arm] = centre
+    state.own.precision[arm] = weights
+    state.own.noise[arm] = noise
+    state.own.spent[arm] = spent
 
 
 @kernel
@@ -122,11 +111,11 @@ def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int
     (see `bend`) but is never under a third of the variance. The sum is convex in v: Newton's steps, kept between
     the ends of a bracket, find its minimum.
     """
-    top = state.memory[leader * PER_ARM + CENTRE] + epsilon
-    bottom = state.memory[rival * PER_ARM + CENTRE]
+    top = state.own.centre[leader] + epsilon
+    bottom = state.own.centre[rival]
     middle = 0.5 * (top + bottom)
     low, high = min(top, bottom) - problem.sigma, max(top, bottom) + problem.sigma
-    v = state.memory[rival * PER_ARM + SPLIT]
+    v = state.own.split[rival]
     if not low < v < high:
         v = middle
     value = 0.0
@@ -158,8 +147,8 @@ def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int
         v = move
         if settled:
             break
-    state.memory[rival * PER_ARM + SPLIT] = v
-    state.memory[rival * PER_ARM + VALUE] = value
+    state.own.split[rival] = v
+    state.own.value[rival] = value
 
 
 @kernel
@@ -180,8 +169,8 @@ def outlook(problem: Arrays, params: TopTwoParams, state: State, arm: int, m: in
 
     The mean is estimated from the stream's own rewards and from the arm's other streams together.
     """
-    centre = state.memory[arm * PER_ARM + CENTRE]
-    weights = state.memory[arm * PER_ARM + PRECISION]
+    centre = state.own.centre[arm]
+    weights = state.own.precision[arm]
     n, bias = float(state.pulls[arm, m]), problem.bias[arm, m]
     doubt = params.doubt * bias * bias
     if n == 0.0:
@@ -207,7 +196,7 @@ def openness(problem: Arrays, params: TopTwoParams, state: State, leader: int, r
     A run must not be caught with one arm at the truest fidelity and the other at a cheap one because the
     truest once looked bad: the more was spent on a pair, the longer its truest means stay open, up to a point.
     """
-    spent = state.memory[leader * PER_ARM + SPENT] + state.memory[rival * PER_ARM + SPENT]
+    spent = state.own.spent[leader] + state.own.spent[rival]
     cost = problem.cost[leader, problem.truest] + problem.cost[rival, problem.truest]
     return min(_OPENEST, 1.0 + params.trust * math.log1p(spent / (cost * _ONSET)))
 
@@ -265,26 +254,24 @@ def promise(
 
 
 @kernel
-def leader_promise(
-    problem: Arrays, params: TopTwoParams, state: State, leader: int, race: int, truest: float
-) -> tuple[int, bool]:
+def leader_promise(problem: Arrays, params: TopTwoParams, state: State, leader: int, truest: float) -> tuple[int, bool]:
     """The fidelity at which the leader gives most against all rivals together, and whether to be *active*.
 
     Information against a rival counts as a part of what the rival itself would give for the same cost, times
-    the weight of that pair. `race` is where the number of arms in the race is, followed by the arms; `truest`
-    is as for `promise`.
+    the weight of that pair. `truest` is as for `promise`.
     """
+    own = state.own
     best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, 0.0
     for m in range(problem.cost.shape[1]):
         mean, error, spread = outlook(problem, params, state, leader, m)
         wider = truest if m == problem.truest else 1.0
         linear = bend(problem, 1.0, mean)
         hoped, exact = 0.0, 0.0
-        for place in range(int(state.memory[race])):
-            at = int(state.memory[race + 1 + place]) * PER_ARM
-            weight = state.memory[at + WEIGHT]
+        for place in range(own.racers[0]):
+            b = own.race[place]
+            weight = own.weight[b]
             if weight > 0.0:
-                excess = mean - state.memory[at + SPLIT] + params.epsilon - problem.bias[leader, m]
+                excess = mean - own.split[b] + params.epsilon - problem.bias[leader, m]
                 more, surely = rates(linear, excess, params.hope * error, wider, spread, problem.cost[leader, m])
                 hoped += weight * more
                 exact += weight * surely

@@ -4,45 +4,24 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.algorithms.toptwo import (
-    CENTRE,
-    DUE,
-    GAIN,
-    INDEX,
-    LEADER_GAIN,
-    NOISE,
-    PER_ARM,
-    RESPITE,
-    SPENT,
-    VALUE,
-    WEIGHT,
-    TopTwoParams,
-)
-from mfbandit.algorithms.toptwo_memory import (
-    PER_ROW,
-    ROW_ARM,
-    ROW_INDEX,
-    quiet_at,
-    race_at,
-    rows_at,
-    rows_for,
-)
+from mfbandit.algorithms.toptwo import TopTwoParams
+from mfbandit.algorithms.toptwo_memory import rows_for
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel
 
-__all__ = ["caution", "challengers", "give_second_chance", "lead", "line_up", "out_of_race", "racers", "resting"]
+__all__ = ["caution", "challengers", "give_second_chance", "lead", "line_up", "out_of_race", "resting"]
 
 #: Beaten arms return when the cost has grown by this factor since the race last changed.
 _PATIENCE = 4.0
 #: An arm that returns is pulled until this part of an equal share of the cost was spent on it.
 _SHARE = 1.0 / 16.0
-#: A pair whose index is further than this from the least does not count in full when the leader's turn comes.
+#: A pair whose distance is further than this from the least does not count in full when the leader's turn comes.
 _NEARBY = 3.0
 #: Estimated evidence counts for this many times the threshold at most: a rival that is not beaten yet has less.
 _MOST = 2.0
 #: Information per cost below which a pull tells nothing.
 _TINY = 1e-100
-#: The index of a challenger that has returned and is still to be pulled: before all others.
+#: The distance of a challenger that has returned and is still to be pulled: before all others.
 _FIRST = -1e300
 
 
@@ -58,22 +37,15 @@ def out_of_race(params: TopTwoParams, state: State, arm: int, leader: int) -> bo
 @kernel
 def line_up(problem: Arrays, state: State) -> None:
     """Put all arms into the race."""
-    at = race_at(problem)
-    state.memory[at] = float(problem.cost.shape[0])
+    state.own.racers[0] = problem.cost.shape[0]
     for k in range(problem.cost.shape[0]):
-        state.memory[at + 1 + k] = float(k)
-
-
-@kernel
-def racers(problem: Arrays, state: State) -> int:
-    """How many arms are in the race."""
-    return int(state.memory[race_at(problem)])
+        state.own.race[k] = k
 
 
 @kernel
 def resting(state: State, arm: int) -> bool:
     """Whether an arm has returned to the race and cannot be beaten before it was pulled more."""
-    return bool(state.memory[arm * PER_ARM + SPENT] < state.memory[arm * PER_ARM + RESPITE])
+    return bool(state.own.spent[arm] < state.own.respite[arm])
 
 
 @kernel
@@ -85,15 +57,15 @@ def give_second_chance(problem: Arrays, params: TopTwoParams, state: State) -> b
     that beat an arm would beat it again, so it first gets new ones at the truest fidelity, until a small part
     of an equal share of all that was spent is spent on it. Most arms have had that much before.
     """
-    quiet = quiet_at(problem)
-    if params.epsilon > 0.0 or not 0.0 < _PATIENCE * state.memory[quiet] <= state.spent[0]:
+    quiet = state.own.quiet
+    if params.epsilon > 0.0 or not 0.0 < _PATIENCE * quiet[0] <= state.spent[0]:
         return False
-    state.memory[quiet] = state.spent[0]
+    quiet[0] = state.spent[0]
     for k in range(problem.cost.shape[0]):
         if state.notes[k] > 0:
             state.notes[k] = 0
-            state.memory[k * PER_ARM + RESPITE] = _SHARE * state.spent[0] / problem.cost.shape[0]
-        state.memory[k * PER_ARM + DUE] = 0.0
+            state.own.respite[k] = _SHARE * state.spent[0] / problem.cost.shape[0]
+        state.own.due[k] = 0.0
     line_up(problem, state)
     return True
 
@@ -110,57 +82,57 @@ def caution(rivals: int) -> float:
 @kernel
 def lead(problem: Arrays, params: TopTwoParams, state: State) -> int:
     """The arm with the largest estimated truth, with caution, among those not beaten; these stay in the race."""
-    at = race_at(problem)
-    before = racers(problem, state)
+    own = state.own
+    before = own.racers[0]
     errors = caution(before - 1)
     left, leader, best = 0, 0, -math.inf
     for place in range(before):
-        k = int(state.memory[at + 1 + place])
+        k = own.race[place]
         if params.epsilon > 0.0 or state.notes[k] == 0:
+            own.race[left] = k
             left += 1
-            state.memory[at + left] = float(k)
-            centre = state.memory[k * PER_ARM + CENTRE] - errors * state.memory[k * PER_ARM + NOISE]
+            centre = own.centre[k] - errors * own.noise[k]
             if centre > best:
                 leader, best = k, centre
-    state.memory[at] = float(left)
-    return leader
+    own.racers[0] = left
+    return int(leader)
 
 
 @kernel
-def keep_closest(problem: Arrays, state: State, kept: int, most: int, arm: int, index: float) -> int:
-    """Add a rival to the `most` ones with the least index, a heap whose largest is on top; returns its size."""
-    start = rows_at(problem)
+def keep_closest(state: State, kept: int, most: int, arm: int, distance: float) -> int:
+    """Add a rival to the `most` ones with the least distance, a heap whose largest is on top; returns its size."""
+    distances = state.own.row_distance
     if kept == most:
-        if index >= state.memory[start + ROW_INDEX]:
+        if distance >= distances[0]:
             return kept
         # In place of the largest: move larger ones up until it fits.
         place = 0
         while 2 * place + 1 < kept:
             child = 2 * place + 1
-            larger = state.memory[start + PER_ROW * child + ROW_INDEX]
-            if child + 1 < kept and state.memory[start + PER_ROW * (child + 1) + ROW_INDEX] > larger:
+            larger = distances[child]
+            if child + 1 < kept and distances[child + 1] > larger:
                 child += 1
-                larger = state.memory[start + PER_ROW * child + ROW_INDEX]
-            if larger <= index:
+                larger = distances[child]
+            if larger <= distance:
                 break
-            move_row(state, start + PER_ROW * child, start + PER_ROW * place)
+            move_row(state, child, place)
             place = child
     else:
         place = kept
         kept += 1
-        while place > 0 and state.memory[start + PER_ROW * ((place - 1) // 2) + ROW_INDEX] < index:
-            move_row(state, start + PER_ROW * ((place - 1) // 2), start + PER_ROW * place)
+        while place > 0 and distances[(place - 1) // 2] < distance:
+            move_row(state, (place - 1) // 2, place)
             place = (place - 1) // 2
-    state.memory[start + PER_ROW * place + ROW_ARM] = float(arm)
-    state.memory[start + PER_ROW * place + ROW_INDEX] = index
+    state.own.row_arm[place] = arm
+    distances[place] = distance
     return kept
 
 
 @kernel
 def move_row(state: State, source: int, target: int) -> None:
     """Move an entry of the heap."""
-    state.memory[target + ROW_ARM] = state.memory[source + ROW_ARM]
-    state.memory[target + ROW_INDEX] = state.memory[source + ROW_INDEX]
+    state.own.row_arm[target] = state.own.row_arm[source]
+    state.own.row_distance[target] = state.own.row_distance[source]
 
 
 @kernel
@@ -173,35 +145,33 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
     that looks better, by too little to lead, is the closer the better it looks, and to be pulled itself: the
     sum is 0 if such a rival, or one that has returned, is the closest.
     """
-    at = race_at(problem)
-    left = racers(problem, state)
+    own = state.own
+    left = own.racers[0]
     most = rows_for(left - 1)
-    centre, noise = state.memory[leader * PER_ARM + CENTRE], state.memory[leader * PER_ARM + NOISE]
+    centre, noise = own.centre[leader], own.noise[leader]
     kept, closest, least, balance = 0, -1, math.inf, 0.0
     for place in range(left):
-        b = int(state.memory[at + 1 + place])
+        b = own.race[place]
         if b != leader and not out_of_race(params, state, b, leader):
-            mine = b * PER_ARM
-            value = min(state.memory[mine + VALUE], _MOST * params.threshold)
-            index = value + params.spread * math.log(state.memory[mine + SPENT])
-            ahead = state.memory[mine + CENTRE] - centre
+            value = min(own.value[b], _MOST * params.threshold)
+            distance = value + params.spread * math.log(own.spent[b])
+            ahead = own.centre[b] - centre
             if ahead > 0.0:
-                index -= 0.5 * ahead * ahead / (noise * noise + state.memory[mine + NOISE] ** 2)
+                distance -= 0.5 * ahead * ahead / (noise * noise + own.noise[b] ** 2)
             if resting(state, b):
-                index = _FIRST
-            state.memory[mine + INDEX] = index
-            if index < least:
-                closest, least = b, index
-            kept = keep_closest(problem, state, kept, most, b, index)
+                distance = _FIRST
+            own.distance[b] = distance
+            if distance < least:
+                closest, least = b, distance
+            kept = keep_closest(state, kept, most, b, distance)
     for place in range(left):
-        b = int(state.memory[at + 1 + place])
-        mine = b * PER_ARM
+        b = own.race[place]
         weight = 0.0
-        if b != leader and not out_of_race(params, state, b, leader) and state.memory[mine + CENTRE] <= centre:
-            weight = math.exp(min(0.0, least + _NEARBY - state.memory[mine + INDEX]))
-            weight /= max(_TINY, state.memory[mine + GAIN])
-            balance += weight * max(_TINY, state.memory[mine + LEADER_GAIN])
-        state.memory[mine + WEIGHT] = weight
-    if closest >= 0 and (least == _FIRST or state.memory[closest * PER_ARM + CENTRE] > centre):
+        if b != leader and not out_of_race(params, state, b, leader) and own.centre[b] <= centre:
+            weight = math.exp(min(0.0, least + _NEARBY - own.distance[b]))
+            weight /= max(_TINY, own.gain[b])
+            balance += weight * max(_TINY, own.leader_gain[b])
+        own.weight[b] = weight
+    if closest >= 0 and (least == _FIRST or own.centre[closest] > centre):
         balance = 0.0
     return kept, closest, balance

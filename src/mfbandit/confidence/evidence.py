@@ -29,6 +29,7 @@ inf_v log W_(a,b)(v) >= log((K-1)/delta), then * is ever beaten by any arm with 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from mfbandit.confidence.levels import (
     FALLBACK,
@@ -39,10 +40,11 @@ from mfbandit.confidence.levels import (
     stream_levels,
     stretch,
 )
-from mfbandit.core import GAUSSIAN, Arrays, Floats, State
+from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints
 from mfbandit.kernel import kernel
+from mfbandit.layout import floats
 
-__all__ = ["RESERVED", "evidence_scratch", "log_evidence"]
+__all__ = ["STACK", "Active", "PairScratch", "log_evidence"]
 
 #: Prior of the levels, proportional to 1 / (i + 6), and of the fallback.
 _FALLBACK_PRIOR = 0.05
@@ -55,14 +57,29 @@ _OFFSET_PRIOR = (1.0 - _NEAR) / (1.0 + _NEAR)
 _HELP = 0.3
 #: Weights of the truest fidelity alone, of one carrying fidelity, and of the active rewards.
 _TRUEST, _CARRIED, _ACTIVE = 0.1, 0.1, 0.8
-#: Numbers at the start of the scratch space that belong to the caller.
-RESERVED = 2
+#: Cells of v that wait at once.
+STACK = 64
 
 
-@kernel
-def evidence_scratch(fidelities: int) -> int:
-    """How many numbers of scratch space `log_evidence` needs."""
-    return RESERVED + (6 + fidelities) * WIDTH + fidelities
+class Active(NamedTuple):
+    """Statistics of every stream, of the active rewards or of all."""
+
+    pulls: Floats | Ints = floats("arms", "fidelities")
+    sums: Floats = floats("arms", "fidelities")
+    squares: Floats = floats("arms", "fidelities")
+
+
+class PairScratch(NamedTuple):
+    """What a certificate needs while it is computed."""
+
+    levels: Floats = floats(6, WIDTH, kept=False)
+    """T, X and Z of the better arm, level by level, then those of the worse one."""
+    streams: Floats = floats("fidelities", WIDTH, kept=False)
+    """Likelihood ratios of one arm's streams."""
+    helps: Floats = floats("fidelities", kept=False)
+    """log H of one arm's streams."""
+    stack: Floats = floats(STACK, kept=False)
+    """Ends of the cells of v that wait."""
 
 
 @kernel
@@ -70,59 +87,56 @@ def arm_levels(
     problem: Arrays,
     evidence: int,
     epsilon: float,
-    state: State,
+    seen: Active,
     arm: int,
-    worse: bool,
+    side: int,
     low: float,
     high: float,
     first: float,
     last: float,
     cap: float,
-    active: int,
-    at: int,
-    to: int,
+    active: Active,
+    scratch: PairScratch,
 ) -> None:
     """Write T_k, X_k and Z_k, level by level, at their smallest over low <= v <= high.
 
     They are scaled by e^(-cap / 2), so that products of two stay within floating point where it matters
     for any cap up to 900 (one that overflows is above the cap anyhow).
-    `active` is where the active statistics (n, S, Q per stream) start in the memory.
+    `side` is 0 for the better arm and 1 for the worse one.
     """
     fidelities = problem.cost.shape[1]
-    work = state.memory
+    streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
+    t, x, z = 3 * side, 3 * side + 1, 3 * side + 2
     scale = 0.25 * cap
     unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cap - 2.0 * scale)
-    streams = at + RESERVED + 6 * WIDTH
-    helps = streams + fidelities * WIDTH
     helped = 0.0
     for turn in range(2 if fidelities > 1 else 1):
         for m in range(fidelities):
-            row, stored = streams + m * WIDTH, active + 3 * (arm * fidelities + m)
             n, total, squared = (
-                float(state.pulls[arm, m]),
-                float(state.sums[arm, m]),
-                float(state.squares[arm, m]),
+                float(seen.pulls[arm, m]),
+                float(seen.sums[arm, m]),
+                float(seen.squares[arm, m]),
             )
             fresh = turn == 0
             if turn == 1:
-                fresh = work[stored] != n
+                fresh = active.pulls[arm, m] != n
                 n, total, squared = (
-                    float(work[stored]),
-                    float(work[stored + 1]),
-                    float(work[stored + 2]),
+                    float(active.pulls[arm, m]),
+                    float(active.sums[arm, m]),
+                    float(active.squares[arm, m]),
                 )
                 if n == 0.0:
                     continue
             if n == 0.0:
-                work[helps + m] = 0.0
+                helps[m] = 0.0
                 for i in range(WIDTH):
-                    work[row + i] = unit
+                    streams[m, i] = unit
                 continue
             if fresh:
                 bias = problem.bias[arm, m]
                 shift = bias - epsilon
                 q_low, q_high, q_first, q_last = low + shift, high + shift, first + shift, last + shift
-                if worse:
+                if side == 1:
                     mirror = 0.0 if problem.kind == GAUSSIAN else 1.0
                     squared = squared - mirror * (2.0 * total - n)
                     total = mirror * n - total
@@ -147,47 +161,45 @@ def arm_levels(
                     problem.sigma,
                     cap,
                     scale,
-                    work,
-                    row,
+                    streams,
+                    m,
                 )
             if turn == 1:
                 for i in range(WIDTH):
-                    place = to + 2 * WIDTH + i
-                    work[place] = min(most, float(work[place]) * float(work[row + i]) * back)
+                    levels[z, i] = min(most, float(levels[z, i]) * float(streams[m, i]) * back)
             elif fidelities > 1:
-                mixed = _FALLBACK_PRIOR * work[row + FALLBACK]
+                mixed = _FALLBACK_PRIOR * streams[m, FALLBACK]
                 for i in range(LEVELS):
-                    mixed += _PRIOR[i] * work[row + i]
-                work[helps + m] = math.log((1.0 - _HELP) * unit + _HELP * mixed) + scale
-                helped += work[helps + m]
+                    mixed += _PRIOR[i] * streams[m, i]
+                helps[m] = math.log((1.0 - _HELP) * unit + _HELP * mixed) + scale
+                helped += helps[m]
         if turn == 1:
             break
         for i in range(WIDTH):
-            work[to + i] = work[streams + problem.truest * WIDTH + i] * unit
-            work[to + WIDTH + i] = 0.0
-            work[to + 2 * WIDTH + i] = unit * unit
+            levels[t, i] = streams[problem.truest, i] * unit
+            levels[x, i] = 0.0
+            levels[z, i] = unit * unit
         if fidelities > 1:
             for m in range(fidelities):
-                weight = math.exp(min(helped - work[helps + m], cap) - scale) / fidelities
+                weight = math.exp(min(helped - helps[m], cap) - scale) / fidelities
                 for i in range(WIDTH):
-                    place = to + WIDTH + i
-                    work[place] = min(most, work[place] + weight * float(work[streams + m * WIDTH + i]))
+                    levels[x, i] = min(most, levels[x, i] + weight * float(streams[m, i]))
 
 
 @kernel
-def mixed_levels(work: Floats, better: int, worse: int) -> float:
-    """The sum over levels i and offsets d of pi_i rho_d better[i] worse[i + d], fallback included."""
+def mixed_levels(levels: Floats, better: int, worse: int) -> float:
+    """The sum over levels i and offsets d of pi_i rho_d better[i] worse[i + d] of two rows, fallback included."""
     # A product may overflow to infinity: Python's floats do so in silence, NumPy's with a warning.
     # The offset prior is geometric on both sides, so one pass up and one pass down give all sums.
     value, carried = 0.0, 0.0
     for i in range(LEVELS):
-        carried = _NEAR * carried + float(work[worse + i])
-        value += _PRIOR[i] * float(work[better + i]) * carried
+        carried = _NEAR * carried + float(levels[worse, i])
+        value += _PRIOR[i] * float(levels[better, i]) * carried
     carried = 0.0
     for i in range(LEVELS - 1, -1, -1):
-        value += _PRIOR[i] * float(work[better + i]) * _NEAR * carried
-        carried = _NEAR * carried + float(work[worse + i])
-    fallback = float(work[better + FALLBACK]) * float(work[worse + FALLBACK])
+        value += _PRIOR[i] * float(levels[better, i]) * _NEAR * carried
+        carried = _NEAR * carried + float(levels[worse, i])
+    fallback = float(levels[better, FALLBACK]) * float(levels[worse, FALLBACK])
     return _OFFSET_PRIOR * value + _FALLBACK_PRIOR * fallback
 
 
@@ -196,14 +208,14 @@ def log_evidence(
     problem: Arrays,
     evidence: int,
     epsilon: float,
-    state: State,
+    seen: Active,
     better: int,
     worse: int,
     low: float,
     high: float,
     cap: float,
-    active: int,
-    at: int,
+    active: Active,
+    scratch: PairScratch,
 ) -> float:
     """A lower bound of log W(v) for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
     first, last = 0.0, 0.0
@@ -211,15 +223,12 @@ def log_evidence(
         number = stretch(low, False)
         first = inside(number)
         last = first if low == high else inside(max(number, stretch(high, True)))
-    table = at + RESERVED
     for side in range(2):
         arm = better if side == 0 else worse
-        to = table + side * 3 * WIDTH
-        arm_levels(problem, evidence, epsilon, state, arm, side == 1, low, high, first, last, cap, active, at, to)
+        arm_levels(problem, evidence, epsilon, seen, arm, side, low, high, first, last, cap, active, scratch)
     value = 0.0
     parts = 3 if problem.cost.shape[1] > 1 else 1
     for part in range(parts):
         weight = _TRUEST if part == 0 else (_CARRIED if part == 1 else _ACTIVE)
-        place = table + part * WIDTH
-        value += (weight if parts > 1 else 1.0) * mixed_levels(state.memory, place, place + 3 * WIDTH)
+        value += (weight if parts > 1 else 1.0) * mixed_levels(scratch.levels, part, part + 3)
     return math.log(value) + cap if value > 0.0 else -math.inf

@@ -178,9 +178,9 @@ def stream_levels(
     cap: float,
     scale: float,
     out: Floats,
-    at: int,
+    row: int,
 ) -> None:
-    """Write, level by level, the smallest likelihood ratio over low <= q <= high, times e^-scale.
+    """Write, level by level, into a row the smallest likelihood ratio over low <= q <= high, times e^-scale.
 
     `first` and `last` are the q inside the stretches where the cell begins and ends.
 
@@ -192,13 +192,13 @@ def stream_levels(
         for i in range(LEVELS):
             effect = _EFFECT[i + octave + _OFFSET if i + octave + _OFFSET > 0 else 0]
             value = effect * (rate - 0.5 * n * effect)
-            out[at + i] = math.exp(min(value, cap) - scale) if value > -100.0 else 0.0
+            out[row, i] = math.exp(min(value, cap) - scale) if value > -100.0 else 0.0
         value = normal_fallback(n, total, high, sigma)
-        out[at + FALLBACK] = math.exp(min(value, cap) - scale)
+        out[row, FALLBACK] = math.exp(min(value, cap) - scale)
         return
     if low >= _SURE:
         for i in range(WIDTH):
-            out[at + i] = math.exp(-scale)
+            out[row, i] = math.exp(-scale)
         return
     most = cap
     if high >= _SURE:
@@ -219,7 +219,7 @@ def stream_levels(
                 j = min(max(i + octave - step_near + _OFFSET, 0), _GRID - 1)
                 value = min(value, total * _EFFECT[j] - n * math.log1p(high * _EFFECT_EXPM1[j]))
         share = _TILTED[max(i + octave, 0)] if evidence == BOTH else 1.0
-        out[at + i] = share * math.exp(min(value, most) - scale) if value > -100.0 else 0.0
+        out[row, i] = share * math.exp(min(value, most) - scale) if value > -100.0 else 0.0
     if evidence == BOTH and low > _TINY:
         lean_low, lean_high = total / low - n, total / high - n
         spread_low = max(0.0, (squared / low - 2.0 * total) / low + n)
@@ -231,6 +231,6 @@ def stream_levels(
                 _FRACTION[j] * lean_high + _FRACTION_LOSS[j] * spread_high,
             )
             if value > -100.0:
-                out[at + i] += (1.0 - _TILTED[j]) * math.exp(min(value, most) - scale)
+                out[row, i] += (1.0 - _TILTED[j]) * math.exp(min(value, most) - scale)
     value = beta_fallback(n, total, high)
-    out[at + FALLBACK] = math.exp(min(value, most) - scale)
+    out[row, FALLBACK] = math.exp(min(value, most) - scale)

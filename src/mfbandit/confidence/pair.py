@@ -14,13 +14,14 @@ other.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from mfbandit.confidence.evidence import evidence_scratch, log_evidence
+from mfbandit.confidence.evidence import STACK, Active, PairScratch, log_evidence
 from mfbandit.confidence.levels import EDGES, stretch
 from mfbandit.core import GAUSSIAN, ROUNDS, Arrays, State
 from mfbandit.kernel import kernel
 
-__all__ = ["OPEN", "PROVEN", "REFUTED", "infimum", "log_evidence", "pair_scratch", "prove"]
+__all__ = ["OPEN", "PROVEN", "REFUTED", "Active", "PairScratch", "Verdict", "infimum", "log_evidence", "prove"]
 
 #: Ratios are told apart up to this far above the target; beyond they are cut, which is safe.
 _HEADROOM = 25.0
@@ -28,21 +29,24 @@ _HEADROOM = 25.0
 _ROUNDING = 1e-6
 #: Units of the last place of a sum that its computation and that of a likelihood ratio may cost.
 _PLACES = 64.0
-#: Steps of the search, evaluations in all, cells that wait at once, halvings between two probes.
-_SEARCH, _EVALUATIONS, _STACK, _PROBE = 14, 2000, 64, 4
+#: Steps of the search, evaluations in all, halvings between two probes.
+_SEARCH, _EVALUATIONS, _PROBE = 14, 2000, 4
 #: Stages of the computed infimum. More than 750 is reported as 750: beyond any use and any float.
 _STAGES = (20.0, 300.0, 750.0)
 _MOST = 750.0
 
 PROVEN, REFUTED, OPEN = 1, 0, -1
-#: Places at the start of the scratch space: where the search ended, and how far below the target.
-LOWEST_AT, SHORTFALL = 0, 1
 
 
-@kernel
-def pair_scratch(fidelities: int) -> int:
-    """How many numbers of scratch space the kernels of this file need."""
-    return evidence_scratch(fidelities) + _STACK
+class Verdict(NamedTuple):
+    """What became of a claim."""
+
+    status: int
+    """PROVEN, REFUTED by a v, or OPEN (too close to tell)."""
+    lowest_at: float
+    """The v at which the search has ended."""
+    shortfall: float
+    """How far below the target the evidence is there, if the claim was refuted."""
 
 
 @kernel
@@ -77,37 +81,37 @@ def prove(
     target: float,
     guess: float,
     step: float,
-    active: int,
-    at: int,
-) -> int:
-    """Whether log W(v) >= target for all v: PROVEN, REFUTED by a v, or OPEN (too close to tell).
+    active: Active,
+    scratch: PairScratch,
+) -> Verdict:
+    """Whether log W(v) >= target for all v.
 
     Parameters
     ----------
     guess, step : float
         Where the search for a v that refutes begins, and how far its first step goes. They may be
         anything: a bad guess makes the search longer, never the proof wrong.
-    active, at : int
-        Places in `state.memory` of the active statistics and of the scratch space (`pair_scratch`).
+    active, scratch
+        The active statistics, and room to work in.
     """
-    work, gaussian = state.memory, problem.kind == GAUSSIAN
+    stack, gaussian = scratch.stack, problem.kind == GAUSSIAN
     if not gaussian and epsilon > 1.0:
-        return PROVEN
+        return Verdict(PROVEN, guess, 0.0)
     cap = max(target, 0.0) + _HEADROOM
     least = target + rounding(problem, state, better, worse, cap)
-    stack = at + evidence_scratch(problem.cost.shape[1])
     left, right = (-math.inf, math.inf) if gaussian else (epsilon, 1.0)
     centre = min(max(guess, left), right)
     lowest, direction, failed = math.inf, 1.0, 0
     low, high = centre, centre
     searching, depth, probing = _SEARCH, 0, False
     start, end = left, right
+    # Not the whole state: what every level of calls hands on makes compiling slow.
+    seen = Active(state.pulls, state.sums, state.squares)
     for _ in range(_EVALUATIONS):
         # One call for search, probes and cells alike: compiling it several times would take long.
-        value = log_evidence(problem, evidence, epsilon, state, better, worse, low, high, cap, active, at)
+        value = log_evidence(problem, evidence, epsilon, seen, better, worse, low, high, cap, active, scratch)
         if (searching > 0 or probing) and value < least:
-            work[at + LOWEST_AT], work[at + SHORTFALL] = low, least - value
-            return REFUTED
+            return Verdict(REFUTED, low, least - value)
         if searching > 0:
             searching -= 1
             if value < lowest:
@@ -120,9 +124,8 @@ def prove(
             low = min(max(centre + direction * step, left), right)
             high = low
             if searching == 0:
-                work[at + LOWEST_AT], work[at + SHORTFALL] = centre, 0.0
                 low, high = left, right
-                work[stack] = right
+                stack[0] = right
                 depth = 1
             continue
         if probing:
@@ -131,20 +134,20 @@ def prove(
         if value >= least:
             depth -= 1
             if depth == 0:
-                return PROVEN
-            low, high = high, work[stack + depth - 1]
+                return Verdict(PROVEN, centre, 0.0)
+            low, high = high, stack[depth - 1]
             continue
         middle = unbounded_cut(low, high, centre, step) if gaussian else cut(low, high)
-        if depth >= _STACK or not low < middle < high:
-            return OPEN
-        work[stack + depth] = middle
+        if depth >= STACK or not low < middle < high:
+            return Verdict(OPEN, centre, 0.0)
+        stack[depth] = middle
         depth += 1
         start, end = low, middle
         low, high = start, end
         # Now and then look at a point of a cell that does not pass: it may refute, and save the rest.
         if depth % _PROBE == 0:
             low, high, probing = middle, middle, True
-    return OPEN
+    return Verdict(OPEN, centre, 0.0)
 
 
 @kernel
@@ -180,8 +183,8 @@ def infimum(
     guess: float,
     step: float,
     tolerance: float,
-    active: int,
-    at: int,
+    active: Active,
+    scratch: PairScratch,
 ) -> float:
     """A proven lower bound of inf_v log W(v), tight to about `tolerance`, at most 750.
 
@@ -192,18 +195,18 @@ def infimum(
     for stage in _STAGES:
         target, slack = stage, tolerance
         for _ in range(100):
-            verdict = prove(problem, evidence, epsilon, state, better, worse, target, guess, step, active, at)
-            if verdict == PROVEN:
+            verdict = prove(problem, evidence, epsilon, state, better, worse, target, guess, step, active, scratch)
+            if verdict.status == PROVEN:
                 break
-            guess = state.memory[at + LOWEST_AT]
-            if verdict == REFUTED:
-                target -= min(state.memory[at + SHORTFALL], _MOST) + tolerance
+            guess = verdict.lowest_at
+            if verdict.status == REFUTED:
+                target -= min(verdict.shortfall, _MOST) + tolerance
             else:
                 target -= slack
                 slack *= 2.0
             if target < 0.0:
                 return proven
-        if verdict != PROVEN:
+        if verdict.status != PROVEN:
             return proven
         proven = max(proven, target)
         if target < stage:

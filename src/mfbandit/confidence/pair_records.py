@@ -2,25 +2,28 @@
 
 The final statistics alone need not prove a victory again, so a policy that stops by
 `mfbandit.confidence.pair` (`Algorithm.evidence` is "pairs") keeps both arms' statistics as they were. Who
-beat an arm is in `State.notes` (arm + 1). Before the scratch space, which is the last in `State.memory`, lie
-12 K M numbers: by beaten arm, for the winner and then the loser, by fidelity: n, S, Q, and n, S, Q active.
+beat an arm is in `State.notes` (arm + 1), the rest in `state.own.victories`.
 
-The parameters of such a policy have the fields of `PairParams`.
+The parameters of such a policy have the fields of `PairParams`. Rewards are *active* as its memory says in
+`state.own.active`; where it has no such field, all of them are.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from mfbandit.confidence.estimate import truth
-from mfbandit.confidence.pair import PROVEN, infimum, pair_scratch, prove
-from mfbandit.core import Arrays, State, new_state
+from mfbandit.confidence.pair import PROVEN, Active, PairScratch, infimum, prove
+from mfbandit.core import Arrays, Floats, State, new_state
 from mfbandit.kernel import compiled_or_plain, kernel
+from mfbandit.layout import floats, group
 
 __all__ = [
+    "PairMemory",
     "PairParams",
+    "Victories",
     "beaten_records",
     "evidence",
     "evidence_of_record",
@@ -28,12 +31,10 @@ __all__ = [
     "proves",
     "record",
     "record_now",
-    "records_size",
 ]
 
-#: Numbers per fidelity in one half of a record, by name.
+#: The statistics of a victory, in their order.
 _NAMES = ("pulls", "sums", "squares", "active_pulls", "active_sums", "active_squares")
-_KEPT = 6
 #: Variance that is ascribed to a bias, as a part of its squared bound, where a search starts.
 _DOUBT = 1.2
 
@@ -53,38 +54,35 @@ class PairParams(Protocol):
     def evidence(self) -> int:
         """Which likelihood ratios: see `mfbandit.confidence.levels`."""
 
-    @property
-    def active(self) -> int:
-        """Where the active statistics start in `State.memory`."""
+
+class Victories(NamedTuple):
+    """What was known at the moments of victories."""
+
+    statistics: Floats = floats("arms", 2, "fidelities", 6)
+    """By beaten arm: of the winner, then of the loser, by fidelity: n, S, Q, and n, S, Q of the active rewards."""
 
 
-def records_size(problem: Arrays) -> int:
-    """How many numbers of memory the records take."""
-    return 2 * _KEPT * problem.cost.size
+class PairMemory(NamedTuple):
+    """All that is needed to compute a certificate."""
+
+    active: Active = group(Active)
+    scratch: PairScratch = group(PairScratch)
 
 
 @kernel
-def records_at(problem: Arrays, state: State) -> int:
-    """Where the records start."""
-    arms, fidelities = problem.cost.shape
-    return int(state.memory.shape[0] - pair_scratch(fidelities) - 2 * _KEPT * arms * fidelities)
-
-
-@kernel
-def record(problem: Arrays, active: int, state: State, winner: int, loser: int) -> None:
+def record(state: State, active: Active, winner: int, loser: int) -> None:
     """Note who beat an arm, with both arms' statistics, all and active, at this moment."""
-    fidelities = problem.cost.shape[1]
     state.notes[loser] = winner + 1
-    place = records_at(problem, state) + 2 * _KEPT * loser * fidelities
+    kept = state.own.victories.statistics
     for side in range(2):
         arm = winner if side == 0 else loser
-        for m in range(fidelities):
-            state.memory[place] = float(state.pulls[arm, m])
-            state.memory[place + 1] = state.sums[arm, m]
-            state.memory[place + 2] = state.squares[arm, m]
-            for i in range(3):
-                state.memory[place + 3 + i] = state.memory[active + 3 * (arm * fidelities + m) + i]
-            place += _KEPT
+        for m in range(state.pulls.shape[1]):
+            kept[loser, side, m, 0] = state.pulls[arm, m]
+            kept[loser, side, m, 1] = state.sums[arm, m]
+            kept[loser, side, m, 2] = state.squares[arm, m]
+            kept[loser, side, m, 3] = active.pulls[arm, m]
+            kept[loser, side, m, 4] = active.sums[arm, m]
+            kept[loser, side, m, 5] = active.squares[arm, m]
 
 
 def beaten_records(problem: Arrays, params: PairParams, state: State) -> list[dict[str, Any]]:
@@ -97,9 +95,7 @@ def beaten_records(problem: Arrays, params: PairParams, state: State) -> list[di
         ``loser``: for each the lists ``pulls, sums, squares`` and ``active_pulls, active_sums,
         active_squares``, one number per fidelity in use, rewards in unit scale.
     """
-    arms, fidelities = problem.cost.shape
-    first = records_at(problem, state)
-    kept = state.memory[first : first + records_size(problem)].reshape(arms, 2, fidelities, _KEPT)
+    kept = state.own.victories.statistics
     found = []
     for arm, note in enumerate(state.notes.tolist()):
         if note > 0:
@@ -111,29 +107,24 @@ def beaten_records(problem: Arrays, params: PairParams, state: State) -> list[di
 
 def record_now(problem: Arrays, params: PairParams, state: State, winner: int, loser: int) -> dict[str, Any]:
     """Both arms' statistics as they are, in the form of a record."""
+    active = getattr(state.own, "active", state)
     sides = {}
     for side, arm in (("winner", winner), ("loser", loser)):
-        first = params.active + 3 * arm * problem.cost.shape[1]
-        active = state.memory[first : first + 3 * problem.cost.shape[1]].reshape(-1, 3)
-        numbers = (state.pulls[arm], state.sums[arm], state.squares[arm], *active.T)
+        numbers = [getattr(part, name)[arm] for part in (state, active) for name in Active._fields]
         sides[side] = {name: part.tolist() for name, part in zip(_NAMES, numbers, strict=True)}
     return {"arm": loser, "by": winner, **sides}
 
 
-def from_record(problem: Arrays, entry: dict[str, Any]) -> tuple[State, int, int]:
-    """Rebuild the state that a record tells of, as far as its two arms go.
-
-    Returned with it: where in its memory the active statistics and the scratch space start.
-    """
-    arms, fidelities = problem.cost.shape
-    scratch = 3 * arms * fidelities
-    state = new_state(problem, scratch + pair_scratch(fidelities))
+def from_record(problem: Arrays, entry: dict[str, Any]) -> State:
+    """Rebuild the state that a record tells of, as far as its two arms go."""
+    state = new_state(problem, PairMemory)
     for arm, side in ((entry["by"], entry["winner"]), (entry["arm"], entry["loser"])):
         state.pulls[arm] = np.asarray(side["pulls"], dtype=np.int64)
-        state.sums[arm], state.squares[arm] = side["sums"], side["squares"]
-        kept = np.array([side["active_pulls"], side["active_sums"], side["active_squares"]])
-        state.memory[3 * arm * fidelities : 3 * (arm + 1) * fidelities] = kept.T.ravel()
-    return state, 0, scratch
+        for name in ("sums", "squares"):
+            getattr(state, name)[arm] = side[name]
+        for name in Active._fields:
+            getattr(state.own.active, name)[arm] = side[f"active_{name}"]
+    return state
 
 
 def _search_from(problem: Arrays, params: PairParams, state: State, better: int, worse: int) -> tuple[float, float]:
@@ -147,7 +138,7 @@ def proves(
     problem: Arrays, params: PairParams, entry: dict[str, Any], threshold: float, *, fast: bool | None = None
 ) -> bool:
     """Whether the statistics of a record prove, again and by themselves, that its arm was beaten."""
-    state, active, scratch = from_record(problem, entry)
+    state = from_record(problem, entry)
     better, worse = entry["by"], entry["arm"]
     guess, step = _search_from(problem, params, state, better, worse)
     run = prove if fast is False else compiled_or_plain(prove)
@@ -161,10 +152,10 @@ def proves(
         threshold - 1e-9,
         guess,
         step,
-        active,
-        scratch,
+        state.own.active,
+        state.own.scratch,
     )
-    return bool(verdict == PROVEN)
+    return bool(verdict.status == PROVEN)
 
 
 def evidence(
@@ -193,7 +184,7 @@ def evidence_of_record(
     problem: Arrays, params: PairParams, entry: dict[str, Any], *, fast: bool | None = None
 ) -> float:
     """Compute the same from the statistics of a record."""
-    state, active, scratch = from_record(problem, entry)
+    state = from_record(problem, entry)
     better, worse = entry["by"], entry["arm"]
     guess, step = _search_from(problem, params, state, better, worse)
     run = infimum if fast is False else compiled_or_plain(infimum)
@@ -208,7 +199,7 @@ def evidence_of_record(
             guess,
             step,
             0.01,
-            active,
-            scratch,
+            state.own.active,
+            state.own.scratch,
         )
     )

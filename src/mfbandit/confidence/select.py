@@ -10,15 +10,14 @@ bounds are computed. Which two arms come out is the same as if all had been comp
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from mfbandit.core import Arrays, State, pulled
+from mfbandit.core import Arrays, Floats, Ints, State, pulled
 from mfbandit.kernel import kernel, slot
+from mfbandit.layout import floats, integers
 
-__all__ = ["SELECT_CLOCK", "lower", "lowest_line", "select_memory", "top_two", "truth_line", "upper"]
+__all__ = ["Ceilings", "lower", "lowest_line", "top_two", "truth_line", "upper"]
 
-#: Place of the clock, after the algorithm-independent ones: end of epoch.
-EPOCH = 2
-SELECT_CLOCK = 3
 #: An epoch lasts while the clock grows by one part in this many. Shorter epochs compute ceilings more
 #: often, longer ones compute more bounds of arms that turn out not to matter.
 _EPOCHS = 256
@@ -26,9 +25,14 @@ _EPOCHS = 256
 _ROUNDING = 1e-14
 
 
-def select_memory(n_arms: int) -> int:
-    """How many numbers of memory the selection needs: the ceilings and their width."""
-    return n_arms + 1
+class Ceilings(NamedTuple):
+    """What the selection remembers."""
+
+    epoch: Ints = integers(1)
+    """When the ceilings end."""
+    width: Floats = floats(1)
+    """The width of the confidence radius then."""
+    ceiling: Floats = floats("arms")
 
 
 @slot
@@ -97,23 +101,24 @@ def top_two(problem: Arrays, log_factor: float, state: State, time: int, width: 
     Only the two arms it returned last may have been pulled since.
     """
     arms = problem.cost.shape[0]
-    renew = time >= state.clock[EPOCH]
+    own = state.own
+    renew = time >= own.epoch[0]
     if renew:
-        state.clock[EPOCH] = time + time // _EPOCHS + 2
-        state.memory[arms] = level(problem, log_factor, float(state.clock[EPOCH]))
-    growth = float(state.memory[arms]) - width
+        own.epoch[0] = time + time // _EPOCHS + 2
+        own.width[0] = level(problem, log_factor, float(own.epoch[0]))
+    growth = float(own.width[0]) - width
     first, second = 0, 0
     best, next_best = -math.inf, -math.inf
     for k in range(arms):
-        if renew or state.memory[k] > next_best:
+        if renew or own.ceiling[k] > next_best:
             bound, _, slope, _ = lowest_line(problem, state, k, width)
-            state.memory[k] = bound + growth * slope + _ROUNDING * (1.0 + abs(bound))
+            own.ceiling[k] = bound + growth * slope + _ROUNDING * (1.0 + abs(bound))
             if bound > best:
                 second, next_best = first, best
                 first, best = k, bound
             elif bound > next_best:
                 second, next_best = k, bound
     # These two will be pulled, and then their ceilings no longer hold.
-    state.memory[first] = math.inf
-    state.memory[second] = math.inf
+    own.ceiling[first] = math.inf
+    own.ceiling[second] = math.inf
     return first, second, next_best

@@ -8,35 +8,49 @@ winner's, or another fidelity may give an arm's bound. Each round replays the ma
 were pulled, and those whose time has come. Lines of equal slope never meet, so that the many arms that
 were pulled equally often cost nothing.
 
-Layout of `State.memory`: a node takes four numbers, its arm, the width until which it holds, and its line;
-node i has the children 2i and 2i + 1, arm k is node K + k, and node 0, which the tree does not use, holds
-whether the tree stands, and the two arms that came out last. All of it follows from the rest of
+Node i has the children 2i and 2i + 1, and arm k is node K + k. All that is remembered follows from the rest of
 the state: where it is all zeros it is built anew.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from mfbandit.confidence.select import lowest_line, truth_line
-from mfbandit.core import Arrays, State
+from mfbandit.core import Arrays, Floats, Ints, State
 from mfbandit.kernel import kernel
+from mfbandit.layout import floats, integers
 
-__all__ = ["top_two", "tournament_memory"]
+__all__ = ["Tree", "top_two"]
 
-#: What a node remembers.
-ARM, UNTIL, OFFSET, SLOPE, PER_NODE = 0, 1, 2, 3, 4
-#: What node 0 remembers.
-STANDS, FIRST, SECOND = 0, 1, 2
 #: Two values that differ by less than this, relatively, may have been rounded past each other.
 _ROUNDING = 1e-14
 #: The upper bound of an arm that was never pulled, and a width that is never reached.
 _NEVER = 1e300
 
 
-def tournament_memory(n_arms: int) -> int:
-    """How many numbers of memory the tournament needs."""
-    return 2 * PER_NODE * n_arms
+@kernel
+def nodes(problem: Arrays) -> int:
+    """How many nodes there are, with node 0, which the tree does not use."""
+    return int(2 * problem.cost.shape[0])
+
+
+class Tree(NamedTuple):
+    """What the tournament remembers."""
+
+    stands: Ints = integers(1, kept=False)
+    """Whether the tree was built."""
+    top: Ints = integers(2, kept=False)
+    """The two arms that came out last."""
+    arm: Ints = integers(nodes, kept=False)
+    """Who leads below a node."""
+    until: Floats = floats(nodes, kept=False)
+    """The width until which that holds."""
+    offset: Floats = floats(nodes, kept=False)
+    """The leader's line: its offset."""
+    slope: Floats = floats(nodes, kept=False)
+    """The leader's line: its slope."""
 
 
 @kernel
@@ -64,37 +78,30 @@ def seat(problem: Arrays, state: State, arm: int, width: float) -> None:
                 size = abs(offset) + abs(other) + width * (slope + rise)
                 same = (other == offset) & (rise == slope)
                 until = min(until, width + safe_growth(above, slope - rise, size, same))
-    at = PER_NODE * (problem.cost.shape[0] + arm)
-    state.memory[at + ARM] = float(arm)
-    state.memory[at + UNTIL] = until
-    state.memory[at + OFFSET] = min(offset, _NEVER)
-    state.memory[at + SLOPE] = slope
+    node = problem.cost.shape[0] + arm
+    state.own.arm[node] = arm
+    state.own.until[node] = until
+    state.own.offset[node] = min(offset, _NEVER)
+    state.own.slope[node] = slope
 
 
 @kernel
 def match(state: State, node: int, width: float) -> None:
     """Play the match of a node: the higher line of its children's wins or, if they are level, the smaller arm."""
-    memory = state.memory
-    left = 2 * PER_NODE * node
-    right = left + PER_NODE
-    offset, slope, other, rise = (
-        memory[left + OFFSET],
-        memory[left + SLOPE],
-        memory[right + OFFSET],
-        memory[right + SLOPE],
-    )
+    own = state.own
+    left, right = 2 * node, 2 * node + 1
+    offset, slope, other, rise = own.offset[left], own.slope[left], own.offset[right], own.slope[right]
     bound, beside = offset + width * slope, other + width * rise
-    right_wins = (beside > bound) | ((beside == bound) & (memory[right + ARM] < memory[left + ARM]))
-    winner = left + PER_NODE * int(right_wins)
+    right_wins = (beside > bound) | ((beside == bound) & (own.arm[right] < own.arm[left]))
+    winner = left + int(right_wins)
     size = abs(offset) + abs(other) + width * (slope + rise)
-    closing = (slope + rise) - 2.0 * memory[winner + SLOPE]
+    closing = (slope + rise) - 2.0 * own.slope[winner]
     same = (offset == other) & (slope == rise)
     until = width + safe_growth(abs(bound - beside), closing, size, same)
-    at = PER_NODE * node
-    memory[at + ARM] = memory[winner + ARM]
-    memory[at + UNTIL] = min(until, min(memory[left + UNTIL], memory[right + UNTIL]))
-    memory[at + OFFSET] = memory[winner + OFFSET]
-    memory[at + SLOPE] = memory[winner + SLOPE]
+    own.arm[node] = own.arm[winner]
+    own.until[node] = min(until, min(own.until[left], own.until[right]))
+    own.offset[node] = own.offset[winner]
+    own.slope[node] = own.slope[winner]
 
 
 @kernel
@@ -130,11 +137,12 @@ def replay(problem: Arrays, state: State, width: float) -> None:
     """Replay every match whose time has come, those below before those above."""
     arms = problem.cost.shape[0]
     node = 1
-    while state.memory[PER_NODE + UNTIL] < width:
+    until = state.own.until
+    while until[1] < width:
         left, right = 2 * node, 2 * node + 1
-        if node < arms and state.memory[PER_NODE * left + UNTIL] < width:
+        if node < arms and until[left] < width:
             node = left
-        elif node < arms and state.memory[PER_NODE * right + UNTIL] < width:
+        elif node < arms and until[right] < width:
             node = right
         else:
             if node < arms:
@@ -147,12 +155,13 @@ def replay(problem: Arrays, state: State, width: float) -> None:
 @kernel
 def runner_up(problem: Arrays, state: State, first: int, width: float) -> tuple[int, float]:
     """The best of those who lost a match to the winner, and its bound."""
+    own = state.own
     second, best = -1, -math.inf
     node = problem.cost.shape[0] + first
     while node > 1:
-        at = PER_NODE * (node ^ 1)
-        arm = int(state.memory[at + ARM])
-        bound = state.memory[at + OFFSET] + width * state.memory[at + SLOPE]
+        beside = node ^ 1
+        arm = int(own.arm[beside])
+        bound = own.offset[beside] + width * own.slope[beside]
         if second < 0 or bound > best or (bound == best and arm < second):
             second, best = arm, bound
         node //= 2
@@ -165,14 +174,15 @@ def top_two(problem: Arrays, log_factor: float, state: State, time: int, width: 
 
     Only the two arms it returned last may have been pulled since.
     """
-    if state.memory[STANDS] == 0.0:
+    own = state.own
+    if own.stands[0] == 0:
         build(problem, state, width)
-        state.memory[STANDS] = 1.0
+        own.stands[0] = 1
     else:
-        climb(problem, state, int(state.memory[FIRST]), int(state.memory[SECOND]), width)
+        climb(problem, state, int(own.top[0]), int(own.top[1]), width)
         replay(problem, state, width)
-    first = int(state.memory[PER_NODE + ARM])
+    first = int(own.arm[1])
     second, next_best = runner_up(problem, state, first, width)
-    state.memory[FIRST] = float(first)
-    state.memory[SECOND] = float(second)
+    own.top[0] = first
+    own.top[1] = second
     return first, second, next_best

@@ -18,10 +18,20 @@ from mfbandit.confidence.alarm import BrokenBound
 from mfbandit.confidence.victories import is_proven, victories
 from mfbandit.core import PULLS, ROUNDS, afford, arrays, new_state, observe
 from mfbandit.errors import StorageError
+from mfbandit.layout import clear_rest
 from mfbandit.problem import Gaussian
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
 from mfbandit.study.lineup import Lineup, carry_over, copy_state, line_up, line_up_rest
-from mfbandit.study.noted import Notes, apply_notes, dump_state, load_state, read_round, write_round
+from mfbandit.study.noted import (
+    Notes,
+    apply_notes,
+    check_layout,
+    dump_state,
+    load_state,
+    read_round,
+    write_layout,
+    write_round,
+)
 from mfbandit.study.round import Round, Row
 from mfbandit.study.settings import Settings
 from mfbandit.study.violations import broken_bounds, read_beliefs, widened, write_beliefs
@@ -48,7 +58,7 @@ class Course:
         self._costs = problem.costs.tolist()
         self.lineup: Lineup = line_up(settings, self._full)
         algorithm = self.lineup.algorithm
-        self.state = new_state(self._full, algorithm.memory, algorithm.notes)
+        self.state = new_state(self._full, algorithm.memory)
         self.round = Round(0, (), False)
         self.rounds = 0
         #: How the study ended; empty while it goes on.
@@ -236,7 +246,7 @@ class Course:
         changes = self._new_lineup(found)
         lineup, state = self.lineup, self.state
         if self._notes is None:
-            self._notes = Notes(state, lineup.algorithm.derived)
+            self._notes = Notes(state)
         if self._stops:
             planned, cut = self.listed([]), False
         else:
@@ -249,6 +259,8 @@ class Course:
             self._notes = None
         else:
             changes = self._notes.changes(state)
+        if self.asked == 0:
+            changes += write_layout(state)
         record = Record(ROUND, self.asked, 0.0, write_round(planned, cut, changes))
         self._open(planned, cut)
         return record
@@ -378,13 +390,12 @@ class Course:
             self._believe(added)
         if "arms" in body:
             self._line_up(list(body["arms"]))  # type: ignore[call-overload]
+        check_layout(self.state, body)
         if "state" in body:
             load_state(self.state, body["state"])  # type: ignore[arg-type]
         else:
             apply_notes(self.state, body)
-            if self.lineup.algorithm.derived:
-                # It knows nothing of this round: zeros, from which it is made anew.
-                self.state.memory[:] = 0.0
+            clear_rest(self.state.own)
         self._open(self.listed(body["rows"]), bool(body.get("cut", False)))  # type: ignore[arg-type]
 
     def recommend(self) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.core import OWN, Algorithm, Arrays, Ints, State, keep_arms, new_state
+from mfbandit.core import Algorithm, Arrays, Ints, State, keep_arms, new_state
 from mfbandit.errors import MissingExtra
 from mfbandit.kernel import compiled, digest
+from mfbandit.layout import rebuilt
 from mfbandit.problem import Problem
 from mfbandit.study.settings import Settings
 
@@ -87,7 +88,8 @@ def _machine_code(function: Any, arguments: tuple[Any, ...]) -> Callable[..., An
 
 def copy_state(state: State) -> State:
     """A state that can be changed without changing this one."""
-    return state._replace(**{name: np.copy(part) for name, part in state._asdict().items()})
+    parts = {name: np.copy(part) for name, part in state._asdict().items() if name != "own"}
+    return state._replace(own=rebuilt(state.own, np.copy), **parts)
 
 
 def line_up(settings: Settings, full: Arrays) -> Lineup:
@@ -108,34 +110,30 @@ def line_up_rest(settings: Settings, full: Arrays, arms: list[int], rewards_as: 
 
 def carry_over(before: Lineup, old: State, after: Lineup) -> State:
     """The state of a new line-up, with the statistics of its arms so far."""
-    algorithm = after.algorithm
-    state = new_state(after.problem, algorithm.memory, algorithm.notes)
+    state = new_state(after.problem, after.algorithm.memory)
     place_of = {arm: place for place, arm in enumerate(before.arms)}
     places = [place_of[arm] for arm in after.arms]
     for new, known in zip(state, old, strict=True):
-        if known.ndim == 2:
+        if isinstance(known, np.ndarray) and known.ndim == 2:
             new[:] = known[places]
-    _keep_active(before, old, after, state, places)
-    state.clock[:OWN] = old.clock[:OWN]
+    _keep_active(before, old, state, places)
+    state.clock[:] = old.clock
     state.spent[:] = old.spent
     return state
 
 
-def _keep_active(before: Lineup, old: State, after: Lineup, new: State, places: list[int]) -> None:
+def _keep_active(before: Lineup, old: State, new: State, places: list[int]) -> None:
     """Keep the active statistics of the arms that stay, at their places in the old state.
 
     Which rewards are active is decided before their pulls. To forget those so far would be a second chance for
     evidence that has come out low, which the proof does not allow for.
     """
-    if before.algorithm.evidence != "pairs" or after.algorithm.evidence != "pairs":
+    if not (hasattr(old.own, "active") and hasattr(new.own, "active")):
         return
     if before.algorithm.take_in is not None:
-        before.algorithm.take_in(before.problem, old)
-    width = 3 * len(before.columns)
-    first, start = before.algorithm.params.active, after.algorithm.params.active
-    for k, place in enumerate(places):
-        kept = old.memory[first + place * width : first + (place + 1) * width]
-        new.memory[start + k * width : start + (k + 1) * width] = kept
+        before.algorithm.take_in(old)
+    for known, kept in zip(new.own.active, old.own.active, strict=True):
+        known[:] = kept[places]
 
 
 def _stop(*arguments: Any) -> int:

@@ -19,7 +19,7 @@ from mfbandit.errors import StorageError
 from mfbandit.kernel import compiled_or_plain, kernel
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
-from mfbandit.study.noted import apply_last_notes, read_round, read_rows
+from mfbandit.study.noted import apply_last_notes, check_layout, read_round, read_rows
 from mfbandit.study.round import Round
 from mfbandit.study.settings import Settings
 
@@ -62,6 +62,7 @@ def _settle(course: Course, settled: Sequence[Record], next_round: Record) -> No
     counted = [record for record in settled if record[0] == RESULT]
     if counted:
         course.centre(min(counted, key=itemgetter(1))[2])
+    check_layout(course.state, read_round(texts[0]))
     _retire(course, settled, numbers, texts)
     asked = next_round.pull
     # A round that was planned after an arm was retired brings all statistics with it.

@@ -19,7 +19,7 @@ from mfbandit.problem import Problem
 __all__ = ["Header", "Settings", "read_header", "write_header"]
 
 #: Version of what headers and records mean; a newer one is refused.
-FORMAT = 1
+FORMAT = 2
 ON_FAILURE = ("stop", "retire")
 #: The origin of Gaussian rewards that the first reward of a study decides.
 _FIRST = "first reward"

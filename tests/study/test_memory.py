@@ -1,0 +1,149 @@
+"""What a policy remembers, in a study's log: by name, read by later versions, and from logs of format 1 too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mfbandit as mf
+from mfbandit.algorithms import REGISTRY
+from mfbandit.errors import StorageError
+from mfbandit.layout import fields
+from mfbandit.rewards import uniform
+from mfbandit.study import Study, create_study, import_study
+from mfbandit.study.lineup import Lineup
+
+OLD = sorted((Path(__file__).parent / "format_1").glob("*.jsonl"))
+TRUTH = (0.9, 0.6, 0.1)
+PROBLEM = mf.Problem(["a", "b", "c"], [("quick", 1.0, 0.1), ("exact", 4.0, 0.0)], reward="bernoulli")
+
+
+def evaluate(pull: mf.Pull) -> float:
+    return float(uniform(5, pull.arm_index, pull.fidelity_index, pull.index) < TRUTH[pull.arm_index])
+
+
+def go_on(study: Study, pulls: int) -> list[tuple[int, int]]:
+    """Decisions of so many pulls."""
+    decided: list[tuple[int, int]] = []
+    while len(decided) < pulls and not study.done:
+        for pull in study.ask(1):
+            decided.append((pull.arm_index, pull.fidelity_index))
+            study.tell(pull, evaluate(pull))
+    return decided
+
+
+def same_memory(one: Any, other: Any) -> None:
+    for name, array in fields(one.own, kept=True).items():
+        np.testing.assert_array_equal(array, fields(other.own)[name], err_msg=name)
+
+
+@pytest.fixture(autouse=True)
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short studies are over before their policies are compiled."""
+    monkeypatch.setattr(Lineup, "compile", lambda self, state: None)
+
+
+@pytest.mark.parametrize("path", [path for path in OLD if "retired" not in path.stem], ids=lambda path: path.stem)
+def test_a_study_of_format_1_goes_on_as_if_nothing_had_happened(path: Path) -> None:
+    old = import_study(path)
+    settings = old.settings
+    anew = create_study(settings.problem, policy=settings.policy, delta=settings.delta, budget=settings.budget)
+    go_on(anew, old.result().pulls)
+    if path.stem != "mf-grad-ours":  # which did not record what beat an arm
+        np.testing.assert_array_equal(old.current().state.notes, anew.current().state.notes)
+        same_memory(old.current().state, anew.current().state)
+    assert go_on(old, 300) == go_on(anew, 300)
+    assert old.status == anew.status
+    assert old.best == anew.best
+
+
+def test_a_study_of_format_1_that_retired_an_arm_goes_on() -> None:
+    old = import_study(next(path for path in OLD if "retired" in path.stem))
+    state = old.current().state
+    assert old.current().lineup.arms == [0, 1]
+    assert state.pulls.sum() > 40
+    assert (state.own.spent == state.pulls @ [1.0, 4.0]).all()
+    assert (state.own.centre > 0.0).all()
+    go_on(old, 10_000)
+    assert old.status == "certified"
+    assert mf.verify(old.result().certificate).valid
+
+
+def test_a_study_that_mf_grad_began_in_format_1_is_certified_again() -> None:
+    old = import_study(next(path for path in OLD if path.stem == "mf-grad-ours"))
+    assert not old.current().state.notes.any(), "no arm is beaten without a record"
+    go_on(old, 10_000)
+    assert old.status == "certified"
+    assert mf.verify(old.result().certificate).valid
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_a_study_is_resumed_with_every_field_of_its_memory(name: str, tmp_path: Path) -> None:
+    policy = mf.policy(REGISTRY[name].example)
+    goal: dict[str, Any] = {"budget": 300.0} if policy.objective == "regret" else {"delta": 0.1}
+    study = create_study(PROBLEM, policy=policy, **goal)
+    go_on(study, 40)
+    study.export(tmp_path / "study.jsonl")
+    again = import_study(tmp_path / "study.jsonl")
+    same_memory(study.current().state, again.current().state)
+    assert go_on(study, 60) == go_on(again, 60)
+
+
+def edited(path: Path, change: Any) -> Path:
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        change(line)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def renamed(line: dict[str, Any]) -> None:
+    for part in ("layout", "memory"):
+        if "split" in line.get(part, {}):
+            line[part]["cut"] = line[part].pop("split")
+
+
+def longer(line: dict[str, Any]) -> None:
+    if "layout" in line:
+        line["layout"]["due"] = [4]
+
+
+def unannounced(line: dict[str, Any]) -> None:
+    line.pop("layout", None)
+    renamed(line)
+
+
+def cut_short(line: dict[str, Any]) -> None:
+    line.pop("layout", None)
+    if "split" in line.get("memory", {}):
+        line["memory"]["split"]["bits"] = line["memory"]["split"]["bits"][16:]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (renamed, "remembers something else: 'cut' is kept no more; 'split' is new"),
+        (longer, r"'due' has shape \[3\], not \[4\]"),
+        (unannounced, "keeps 'cut', which this version of the policy does not remember"),
+        (cut_short, "keeps 2 numbers of 'split', this version of the policy 3"),
+    ],
+)
+def test_a_version_that_remembers_something_else_says_what(change: Any, says: str, tmp_path: Path) -> None:
+    study = create_study(PROBLEM, policy="mf-toptwo", delta=0.1)
+    go_on(study, 20)
+    study.export(tmp_path / "study.jsonl")
+    with pytest.raises(StorageError, match=says):
+        import_study(edited(tmp_path / "study.jsonl", change)).current()
+
+
+def test_what_is_not_kept_is_not_stored(tmp_path: Path) -> None:
+    study = create_study(PROBLEM, policy="mf-toptwo", delta=0.1)
+    go_on(study, 20)
+    study.export(tmp_path / "study.jsonl")
+    text = (tmp_path / "study.jsonl").read_text(encoding="utf-8")
+    assert "victories.statistics" in text
+    assert "scratch" not in text
