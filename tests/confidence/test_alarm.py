@@ -17,6 +17,7 @@ from mfbandit.confidence.alarm import alarm, alarm_threshold, arm_alarm, pair_al
 from mfbandit.core import Arrays, State, arrays, new_state, observe
 from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.kernel import bind, compiled, kernel, slot
+from mfbandit.layout import NoMemory, layout
 from mfbandit.play import reset
 from mfbandit.rewards import Law, draw_of, law_arrays, trial_key
 
@@ -29,11 +30,21 @@ def draw(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> fl
 
 
 @kernel
-def first_alarms(problem: Any, law: Any, state: Any, seed: int, rounds: int, threshold: float, out: Any) -> None:
+def first_alarms(
+    problem: Any,
+    law: Any,
+    state: Any,
+    numbers: Any,
+    wholes: Any,
+    seed: int,
+    rounds: int,
+    threshold: float,
+    out: Any,
+) -> None:
     """For each trial, the rounds (one pull of every cell) before the alarm goes off; 0 if it never does."""
     arms, fidelities = problem.cost.shape
     for i in range(out.shape[0]):
-        reset(state)
+        reset(state, numbers, wholes)
         key = trial_key(seed, i)
         out[i] = 0
         for n in range(rounds):
@@ -53,7 +64,9 @@ def run(instance: mf.Instance, bound: str, trials: int, rounds: int, level: floa
     kernels = {name: process_kernels(bound)[name] for name in ("log_e_above", "log_e_below")}
     play = compiled(bind(first_alarms, draw=draw_of(instance), **kernels), store=False)
     out = np.zeros(trials, dtype=np.int64)
-    play(problem, law_arrays(instance), new_state(problem), 7, rounds, alarm_threshold(problem, level), out)
+    blocks = layout(NoMemory, problem).blocks()
+    threshold = alarm_threshold(problem, level)
+    play(problem, law_arrays(instance), new_state(problem), *blocks, 7, rounds, threshold, out)
     return out
 
 

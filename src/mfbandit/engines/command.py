@@ -62,7 +62,7 @@ class Command:
     0.7
     >>> Command("echo")(pull)
     Traceback (most recent call last):
-    mfbandit.errors.StudyError: the last line that echo printed is 'A & B quick 7', which is not a number
+    mfbandit.errors.RewardError: the last line that echo printed is 'A & B quick 7', which is not a number
     """
 
     def __init__(
