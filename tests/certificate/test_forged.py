@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.certificate import Certificate, verify
+from mfbandit.certificate import Certificate, load_certificate, verify
+from mfbandit.certificate._document import Entry
 from mfbandit.certificate._verify import read_certificate
-from mfbandit.errors import MfbanditError
+from mfbandit.errors import InvalidInput, MfbanditError
 
 MUTATIONS = 2_500
 
@@ -182,8 +183,6 @@ def certificate_of(problem, numbers, **more):
         for arm, each in numbers.items()
     }
     first, *others = problem.arms
-    from mfbandit.certificate._document import Entry
-
     made = Certificate(
         problem=problem,
         policy=mf.policy("lucb-top"),
@@ -206,3 +205,67 @@ def test_arms_that_are_left_out_are_missed():
     verdict = verify(proof)
     assert not verdict.valid
     assert "statistics must be those of the arms that are not retired" in verdict.reasons[0]
+
+
+def side(pulls, ones):
+    """Statistics of 0/1 rewards at one fidelity, all of them active."""
+    counts = {"pulls": [pulls], "sums": [float(ones)], "squares": [float(ones)]}
+    return counts | {f"active_{part}": numbers for part, numbers in counts.items()}
+
+
+def pairs_of(finals, victories, answer="a", **more):
+    """A certificate of the kind "pairs" at one fidelity, with the statistics of given victories."""
+    problem = mf.Problem(list(finals), [("only", 1.0)], reward="bernoulli")
+    statistics = {}
+    for arm, (pulls, ones) in finals.items():
+        least = ones + 0.25 - (ones + 0.5) ** 2 / (pulls + 1)
+        statistics[arm] = {"pulls": [pulls], "sums": [ones], "squares": [ones], "deviations": [1.2 * least]}
+    at = math.log((len(finals) - 1) / 0.05)
+    evidence = tuple(
+        Entry(loser, winner, at, side(*won), side(*lost)) for loser, (winner, won, lost) in sorted(victories.items())
+    )
+    made = Certificate(problem, mf.policy("mf-toptwo"), 0.05, 0.0, answer, statistics, evidence, {}, **more)
+    return json.loads(json.dumps(made.to_json()))
+
+
+def test_arms_cannot_beat_one_another_in_a_circle():
+    """Each record alone is possible and proven; together they leave an arm that nobody measured."""
+    finals = {"a": (0, 0), "b": (200, 100), "c": (200, 100)}
+    forged = pairs_of(finals, {"b": ("c", (100, 90), (200, 100)), "c": ("b", (100, 90), (200, 100))})
+    verdict = verify(forged)
+    assert not verdict.valid
+    assert any("beaten by one another" in reason for reason in verdict.reasons)
+    assert any("one after the other" in reason for reason in verdict.reasons)
+
+
+def test_nothing_is_rounded_where_nothing_was_added():
+    finals = {"a": (10**9, 0), "b": (10**9, 90)}
+    verdict = verify(pairs_of(finals, {"b": ("a", (10**9, 90), (10**9, 0))}))
+    assert not verdict.valid
+    assert any("contradict" in reason for reason in verdict.reasons)
+
+
+def test_a_claim_names_the_least_and_the_largest_bound():
+    problem = mf.Problem(["a", "b"], [("cheap", 1.0, [0.9, 0.0]), ("exact", 2.0)], reward="bernoulli")
+    study = mf.create_study(problem, policy="lucb-c:bound=kl")
+    while not study.done:
+        for pull in study.ask(20):
+            study.tell(pull, float(pull.arm == "a"))
+    assert "biases of at most 0.0 to 0.9 (by arm) at 'cheap'" in study.result().certificate["claim"]
+
+
+def test_one_arm_is_the_answer_at_no_cost():
+    result = mf.identify(mf.Problem(["alone"], [("only", 1.0)]), lambda pull: 0.5, progress=False)
+    assert (result.status, result.best, result.confidence, result.cost) == ("certified", "alone", 1.0, 0.0)
+    assert verify(result.certificate).valid
+
+
+def test_a_result_cannot_say_more_than_its_certificate(tmp_path, proof):
+    file = tmp_path / "result.json"
+    honest = {"best": proof["answer"], "status": "certified", "certificate": proof}
+    file.write_text(json.dumps(honest))
+    assert load_certificate(file) == proof
+    for lie in ({"best": "another"}, {"confidence": 0.999999}, {"delta": 1e-9}, {"format": proof["format"]}):
+        file.write_text(json.dumps({**honest, **lie}))
+        with pytest.raises(InvalidInput):
+            load_certificate(file)

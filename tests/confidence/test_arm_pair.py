@@ -95,3 +95,12 @@ def test_confidence_and_threshold_agree():
     assert confidence(1, 0.05, 0.0) == 1.0
     assert confidence(2, 0.05, math.inf) == 1.0 - math.exp(-MOST)
     assert bind(least_evidence, **process_kernels("kl")) is not None
+
+
+def test_infinite_values_on_both_sides_prove_nothing():
+    problem = arrays(mf.Problem.from_arrays([1.0, 9.0], [1.0, 0.0], arms=2, reward=mf.Gaussian(1e-160)))
+    state = new_state(problem)
+    for arm in range(2):
+        observe(state, arm, 0, -1.0)
+        observe(state, arm, 1, 0.0)
+    assert arm_evidence(problem, state, 0, 1, 0.0) == 0.0

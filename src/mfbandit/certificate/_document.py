@@ -112,10 +112,15 @@ class Certificate:
 
     # What follows
 
-    @property
+    @cached_property
     def arms(self) -> list[str]:
         """The arms in play, in the order of the problem."""
         return [arm for arm in self.problem.arms if arm not in self.retired]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The index of each arm in play."""
+        return {arm: place for place, arm in enumerate(self.arms)}
 
     @cached_property
     def columns(self) -> list[int]:
@@ -131,7 +136,7 @@ class Certificate:
     @cached_property
     def seen(self) -> Arrays:
         """What kernels see: the arms in play at the fidelities in use."""
-        kept = [self.problem.arms.index(arm) for arm in self.arms]
+        kept = [place for place, arm in enumerate(self.problem.arms) if arm in self.places]
         return keep_arms(arrays(self.believed, self.columns), kept)
 
     @cached_property
@@ -215,15 +220,21 @@ class Certificate:
             said = f"independent rewards in [{reward.low!r}, {reward.high!r}]"
         biased = [m for m in self.columns if self.believed.biases[:, m].any()]
         if biased:
-            bounds = [
-                f"{float(self.believed.biases[:, m].max())!r} at {self.problem.fidelities[m].name!r}" for m in biased
-            ]
+            bounds = [f"{self._bias(m)} at {self.problem.fidelities[m].name!r}" for m in biased]
             said += f", biases of at most {_listed(bounds)}"
         if self.widened:
             said += f" (widened at {_listed([repr(name) for name in self.widened])}, as the data demanded)"
         if self.retired:
             said += f", failures of {_listed([repr(name) for name in self.retired])} that tell nothing of rewards"
+        if self.kind == "pairs":
+            said += ", active rewards chosen before their pulls"
         return f"Assumed: {said}."
+
+    def _bias(self, m: int) -> str:
+        """The bound of a fidelity; the least and the largest where arms have their own."""
+        bounds = self.believed.biases[:, m]
+        least, most = float(bounds.min()), float(bounds.max())
+        return repr(most) if least == most else f"{least!r} to {most!r} (by arm)"
 
     @cached_property
     def fingerprint(self) -> str:

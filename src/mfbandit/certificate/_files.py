@@ -26,7 +26,8 @@ def load_certificate(path: str | Path) -> dict[str, Any]:
         found = json.loads(text, parse_constant=_refuse, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{str(path)!r} is not JSON: {error}") from error
-    if isinstance(found, dict) and isinstance(found.get("certificate"), dict):
+    if isinstance(found, dict) and "format" not in found and isinstance(found.get("certificate"), dict):
+        _compare(found, found["certificate"])
         found = found["certificate"]
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InvalidInput(f"{str(path)!r} holds no certificate (no object with format {FORMAT!r})")
@@ -39,6 +40,17 @@ def load_certificate(path: str | Path) -> dict[str, Any]:
             f"make it again from its study (version {VERSION})"
         )
     return found
+
+
+def _compare(result: dict[str, Any], certificate: dict[str, Any]) -> None:
+    """Refuse a result that says something else than the certificate in it."""
+    for outside, inside in (("best", "answer"), ("confidence",) * 2, ("delta",) * 2, ("epsilon",) * 2):
+        if outside in result and result[outside] != certificate.get(inside):
+            raise InvalidInput(
+                f"the result says {outside} {result[outside]!r}, and its certificate {certificate.get(inside)!r}"
+            )
+    if result.get("status") == "certified" != certificate.get("status"):
+        raise InvalidInput("the result says that it is certified, and its certificate that it is not")
 
 
 def _refuse(constant: str) -> float:

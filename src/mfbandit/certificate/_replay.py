@@ -69,6 +69,8 @@ def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
             reasons = list(_contradictions(certificate, found, study))
         except (MfbanditError, LookupError, TypeError, ValueError) as error:
             reasons = [f"the log of the study cannot be played again: {error}"]
+        if reasons and study.code.changed:
+            reasons.append("the code of the policy has changed since the study was made, which may be the reason")
     reasons = [*verdict.reasons, *reasons]
     return Verdict(not reasons, verdict.claim, tuple(reasons), verdict.fingerprint)
 
@@ -93,6 +95,18 @@ def _contradictions(certificate: Certificate, found: Mapping[str, Any], study: S
         yield from (f"by the results of the study, {reason}" for reason in wrong)
 
 
+def _pay_for_what_was_out(course: Course, spent: float) -> None:
+    """Take from the log what was paid for pulls that were out when their arm was retired.
+
+    Leases of old rounds are not kept, so that it cannot be counted again; it is at most what the round had of them.
+    """
+    most = sum(row.size * row.cost for row in course.round.rows if row.arm in course.retired)
+    known = float(course.state.spent[0])
+    if not known * (1 - 1e-9) <= spent <= (known + most) * (1 + 1e-9):
+        raise ValueError(f"{spent:g} cannot have been spent before pull {course.asked}, but {known:g}")
+    course.state.spent[0] = spent
+
+
 def _moments(study: Study) -> Iterator[tuple[Course, LogDigest]]:
     """Play a study again: what it amounts to after every record of its log, and the digest of the log so far."""
     from mfbandit.storage.records import RESULT, ROUND, Record
@@ -107,8 +121,7 @@ def _moments(study: Study) -> Iterator[tuple[Course, LogDigest]]:
         if record.kind == ROUND:
             theirs = read_round(record.text)
             if "state" in theirs:
-                # Pulls that were out when their arm was retired are paid for; leases of old rounds are not kept.
-                course.state.spent[0] = max(float(course.state.spent[0]), float(theirs["state"]["spent"][0]))
+                _pay_for_what_was_out(course, float(theirs["state"]["spent"][0]))
             course.compile_plan()
             planned = course.plan()
             ours = read_round(planned.text)

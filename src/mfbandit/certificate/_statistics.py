@@ -97,12 +97,16 @@ def later_fault(bounded: bool, earlier: Numbers, later: Numbers, parts: Sequence
         total, squared = later[sums][m] - earlier[sums][m], later[squares][m] - earlier[squares][m]
         if n < 0:
             return f"{earlier[counts][m]} pulls, then {later[counts][m]}"
-        # Differences of long sums carry the rounding of the sums, not of the few rewards between.
-        slack = 1e-7 * (1 + later[counts][m]) * max(1.0, later[squares][m] / max(1, later[counts][m]))
-        fault = abs(total) > slack or abs(squared) > slack if n == 0 else False
-        fault = fault or squared < -slack or (n > 0 and squared < total * total / n - slack)
-        if bounded:
-            fault = fault or not -slack <= total <= n + slack or squared > total + slack
+        if n == 0:
+            # Nothing was added, so that nothing was rounded.
+            fault = total != 0.0 or squared != 0.0
+        else:
+            # Differences of long sums carry the rounding of the sums, a last place or less with every reward.
+            size = max(abs(float(later[name][m])) for name in ("sums", "squares"))
+            slack = (8.0 + n) * math.ulp(size)
+            fault = squared < -slack or squared < total * total / n * (1.0 - _ROUNDING) - slack
+            if bounded:
+                fault = fault or not -slack <= total <= n + slack or squared > total + slack
         if fault:
             return f"{n} rewards between would have the sum {total:g} and the sum of squares {squared:g}"
     return ""

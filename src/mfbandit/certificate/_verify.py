@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -31,15 +32,15 @@ from mfbandit.certificate._statistics import (
     stream_fault,
 )
 from mfbandit.confidence.pair_records import evidence_of_record, proves
-from mfbandit.confidence.victories import arm_evidence
+from mfbandit.confidence.victories import arm_evidence, is_proven
 from mfbandit.core import GAUSSIAN, Goal
 from mfbandit.errors import InvalidInput, MfbanditError, MissingExtra
 from mfbandit.problem import Problem
 
 __all__ = ["Verdict", "differences", "read_certificate", "verify"]
 
-#: Rounding by which numbers that are computed anew may differ.
-_CLOSE = 1e-6
+#: By how much evidence that is computed anew may differ, and by which part other numbers.
+_CLOSE, _ROUNDING = 1e-6, 1e-9
 #: Up to so many victories are proven without compiling anything.
 _FEW = 100
 #: Evidence that did not reach the threshold is found by a search that is tight to about this.
@@ -241,6 +242,34 @@ def _out_of_order(certificate: Certificate) -> Iterator[str]:
                     yield f"the statistics of arm {arm!r} in the evidence contradict one another: {fault}"
         if sides and (fault := later_fault(bounded, sides[-1], certificate.statistics[arm])):
             yield f"the final statistics of arm {arm!r} contradict those in the evidence: {fault}"
+    yield from _no_one_order(certificate)
+
+
+def _no_one_order(certificate: Certificate) -> Iterator[str]:
+    """Victories that go round in a circle, or that cannot have happened one after the other."""
+    winners = {entry.arm: {entry.by} for entry in certificate.evidence}
+    moments: dict[str, list[tuple[int, int]]] = {}
+    for place, entry in enumerate(certificate.evidence):
+        for arm, side in ((entry.by, entry.winner), (entry.arm, entry.loser)):
+            if side is not None:
+                moments.setdefault(arm, []).append((sum(side["pulls"]), place))
+    before: dict[Any, set[Any]] = {}
+    for arm, known in moments.items():
+        # All victories at one count of an arm's pulls come before all at the next one.
+        counts = [list(group) for _, group in itertools.groupby(sorted(known), key=lambda moment: moment[0])]
+        for earlier, later in itertools.pairwise(counts):
+            between = (arm, earlier[0][0])
+            before[between] = {place for _, place in earlier}
+            for _, place in later:
+                before.setdefault(place, set()).add(between)
+    for graph, said in (
+        (winners, "arms cannot all be beaten by one another"),
+        (before, "the victories in the evidence cannot have happened one after the other"),
+    ):
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError:
+            yield said
 
 
 def _unproven(certificate: Certificate) -> Iterator[str]:
@@ -250,7 +279,7 @@ def _unproven(certificate: Certificate) -> Iterator[str]:
 
 def _evidence_fault(certificate: Certificate, entry: Entry) -> str:
     """Why the evidence against an arm is not what the entry says; nothing if it is."""
-    loser, winner = certificate.arms.index(entry.arm), certificate.arms.index(entry.by)
+    loser, winner = certificate.places[entry.arm], certificate.places[entry.by]
     said = f"that {entry.by!r} beats {entry.arm!r}"
     if certificate.epsilon > 0 and entry.by != certificate.answer:
         return f"with epsilon > 0 the answer itself must beat arm {entry.arm!r}, not {entry.by!r}"
@@ -258,8 +287,9 @@ def _evidence_fault(certificate: Certificate, entry: Entry) -> str:
         if entry.winner is not None or entry.by != certificate.answer:
             return f"the evidence {said} must come from the final statistics of the answer"
         value = arm_evidence(certificate.seen, certificate.state, winner, loser, _unit_epsilon(certificate))
-        if not abs(value - entry.evidence) <= _CLOSE * (1.0 + value):
-            return f"the evidence {said} is {value:.6g}, not {entry.evidence:.6g}"
+        reached = [is_proven(len(certificate.arms), certificate.delta, one) for one in (value, entry.evidence)]
+        if not abs(value - entry.evidence) <= _CLOSE * (1.0 + value) or reached[0] != reached[1]:
+            return f"the evidence {said} is {value:.9g}, not {entry.evidence:.9g}"
         return ""
     if entry.winner is None or entry.loser is None:
         return f"the evidence {said} lacks the statistics of both arms"
@@ -315,7 +345,7 @@ def _same(x: Any, y: Any) -> bool:
     if isinstance(x, bool) or isinstance(y, bool) or x is None or y is None or isinstance(x, str):
         return type(x) is type(y) and bool(x == y)
     if isinstance(x, (int, float)) and isinstance(y, (int, float)):
-        return abs(x) < math.inf and abs(x - y) <= _CLOSE * (1.0 + abs(y))
+        return math.isclose(x, y, rel_tol=_ROUNDING)
     if isinstance(x, Mapping) and isinstance(y, Mapping):
         return set(x) == set(y) and all(_same(x[key], y[key]) for key in x)
     if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):

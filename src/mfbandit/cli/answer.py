@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["end_code", "print_result", "sentence"]
 
+#: Reasons are cut after so many letters.
+_LONGEST = 400
 #: Exit codes by status; 1 for all others.
 _CODES = {"certified": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
 
@@ -43,7 +45,7 @@ def sentence(result: Result) -> str:
         return f"The study stopped after {spent}: {'; '.join(result.violations)}; {found}."
     if result.status == "failed":
         why = "; ".join([*result.reasons, *result.retired.values()]) or "an evaluation failed too often"
-        return f"The study failed after {spent}: {' '.join(why.split())}; {found}."
+        return f"The study failed after {spent}: {shown(' '.join(why.split()), _LONGEST)}; {found}."
     if result.status == "cancelled":
         return f"Ended early, after {spent}; {found}. Run it again to go on."
     return f"Running, after {spent}; {found}."
@@ -72,7 +74,7 @@ def print_result(result: Result) -> None:
     print_table(headings, rows, title="Bounds of the true means, and pulls by fidelity:")
     if result.status != "failed":
         for arm, why in result.retired.items():
-            print(f"{shown(arm)} was retired: {' '.join(why.split())}")
+            print(f"{shown(arm)} was retired: {shown(' '.join(why.split()), _LONGEST)}")
 
 
 def _interval(low: float, high: float) -> str:

@@ -106,7 +106,8 @@ def least_evidence(problem: Arrays, state: State, better: int, worse: int, epsil
         if not know_right:
             right_value = evidence_at(problem, state, better, worse, right, right + epsilon)
         lowest, flat = min(left_value, right_value), abs(left_value - right_value) < _FLAT
-        if lowest <= 0.0:
+        if lowest <= 0.0 or lowest == math.inf:
+            # Between values that are all infinite nothing tells where the least is.
             return 0.0
         if left_value <= right_value:
             high, right, right_value = right, left, left_value

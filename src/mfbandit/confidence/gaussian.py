@@ -26,7 +26,7 @@ def normal_log_e(sigma: float, rho: float, n: int, lead: float) -> float:
     price = 0.5 * math.log1p(n / rho)
     if not lead > 0.0:
         return -price
-    scaled = lead / sigma
+    scaled = float(lead) / sigma
     return 0.5 * scaled * scaled / (n + rho) - price
 
 

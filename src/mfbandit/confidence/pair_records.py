@@ -16,7 +16,7 @@ import numpy as np
 
 from mfbandit.confidence.estimate import truth
 from mfbandit.confidence.pair import PROVEN, Active, PairScratch, infimum, prove
-from mfbandit.core import Arrays, Floats, State, new_state
+from mfbandit.core import Arrays, Floats, State, keep_arms, new_state
 from mfbandit.kernel import compiled_or_plain, kernel
 from mfbandit.layout import floats, group
 
@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 #: The statistics of a victory, in their order.
+#: The two arms of a record, where they stand alone.
+WINNER, LOSER = 0, 1
 _NAMES = ("pulls", "sums", "squares", "active_pulls", "active_sums", "active_squares")
 #: Variance that is ascribed to a bias, as a part of its squared bound, where a search starts.
 _DOUBT = 1.2
@@ -115,16 +117,17 @@ def record_now(problem: Arrays, params: PairParams, state: State, winner: int, l
     return {"arm": loser, "by": winner, **sides}
 
 
-def from_record(problem: Arrays, entry: dict[str, Any]) -> State:
-    """Rebuild the state that a record tells of, as far as its two arms go."""
-    state = new_state(problem, PairMemory)
-    for arm, side in ((entry["by"], entry["winner"]), (entry["arm"], entry["loser"])):
+def from_record(problem: Arrays, entry: dict[str, Any]) -> tuple[Arrays, State]:
+    """Rebuild what a record tells of: the two arms alone, the winner first."""
+    pair = keep_arms(problem, [entry["by"], entry["arm"]])
+    state = new_state(pair, PairMemory)
+    for arm, side in ((WINNER, entry["winner"]), (LOSER, entry["loser"])):
         state.pulls[arm] = np.asarray(side["pulls"], dtype=np.int64)
         for name in ("sums", "squares"):
             getattr(state, name)[arm] = side[name]
         for name in Active._fields:
             getattr(state.own.active, name)[arm] = side[f"active_{name}"]
-    return state
+    return pair, state
 
 
 def _search_from(problem: Arrays, params: PairParams, state: State, better: int, worse: int) -> tuple[float, float]:
@@ -138,17 +141,16 @@ def proves(
     problem: Arrays, params: PairParams, entry: dict[str, Any], threshold: float, *, fast: bool | None = None
 ) -> bool:
     """Whether the statistics of a record prove, again and by themselves, that its arm was beaten."""
-    state = from_record(problem, entry)
-    better, worse = entry["by"], entry["arm"]
-    guess, step = _search_from(problem, params, state, better, worse)
+    pair, state = from_record(problem, entry)
+    guess, step = _search_from(pair, params, state, WINNER, LOSER)
     run = prove if fast is False else compiled_or_plain(prove)
     verdict = run(
-        problem,
+        pair,
         params.evidence,
         params.epsilon,
         state,
-        better,
-        worse,
+        WINNER,
+        LOSER,
         threshold - 1e-9,
         guess,
         step,
@@ -184,18 +186,17 @@ def evidence_of_record(
     problem: Arrays, params: PairParams, entry: dict[str, Any], *, fast: bool | None = None
 ) -> float:
     """Compute the same from the statistics of a record."""
-    state = from_record(problem, entry)
-    better, worse = entry["by"], entry["arm"]
-    guess, step = _search_from(problem, params, state, better, worse)
+    pair, state = from_record(problem, entry)
+    guess, step = _search_from(pair, params, state, WINNER, LOSER)
     run = infimum if fast is False else compiled_or_plain(infimum)
     return float(
         run(
-            problem,
+            pair,
             params.evidence,
             params.epsilon,
             state,
-            better,
-            worse,
+            WINNER,
+            LOSER,
             guess,
             step,
             0.01,

@@ -45,16 +45,17 @@ class Programs:
         It has ended when it exited and everything that shares its output has closed it.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # A session of its own: Ctrl-C does not reach it, and all it started can be ended.
-            start_new_session=True,
-            **options,
-        )
+        # Whoever ends it must not come between its start and its entry here.
         with self._lock:
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # A session of its own: Ctrl-C does not reach it, and all it started can be ended.
+                start_new_session=True,
+                **options,
+            )
             self._running[process] = key
         if _last_moments.is_set():  # nobody would end it
             _kill(process)

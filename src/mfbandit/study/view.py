@@ -48,8 +48,8 @@ class View:
 
     @property
     def best(self) -> str | None:
-        """The arm the policy would answer with; None before the first result."""
-        counted = bool(self.state.pulls.any())
+        """The arm the policy would answer with; None before the first result, unless there is only one."""
+        counted = bool(self.state.pulls.any()) or self.settings.problem.n_arms == 1
         return self.settings.problem.arms[self.answer] if counted and self.answer >= 0 else None
 
     @cached_property
