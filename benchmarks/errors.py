@@ -35,7 +35,7 @@ MAX_COST = 100_000.0
 PROVEN = {"mf-grad": ["mf-grad:threshold=theory"], "lucb-c": ["lucb-c", "lucb-c:bound=kl"]}
 PAGE = """# Error rates
 
-Each policy that is proven to answer wrongly with probability at most delta, at delta = {delta}, on instances made to
+Policies that are proven to answer wrongly with probability at most delta, at delta = {delta}, on instances made to
 hurt: {trials:,} runs each, with exact (Clopper and Pearson) 95% intervals. A policy that needs prior knowledge about
 the two best means has it exactly. A run that costs more than {most:,.0f} ends without an answer and is counted as
 unfinished, not as wrong. Made by `python benchmarks/errors.py --device cuda`.

@@ -76,7 +76,7 @@ def joined(x: float, y: float) -> float:
 @kernel
 def evidence_at(problem: Arrays, state: State, better: int, worse: int, v: float, w: float) -> float:
     """The evidence against mu_better <= v and mu_worse >= w."""
-    return joined(arm_log_e_above(problem, state, better, v), arm_log_e_below(problem, state, worse, w))
+    return joined(float(arm_log_e_above(problem, state, better, v)), float(arm_log_e_below(problem, state, worse, w)))
 
 
 @kernel
