@@ -122,7 +122,7 @@ def _moments(study: Study) -> Iterator[tuple[Course, LogDigest]]:
             theirs = read_round(record.text)
             if "state" in theirs:
                 _pay_for_what_was_out(course, float(theirs["state"]["spent"][0]))
-            course.compile_plan()
+            course.lineup.compile_once(course.state)
             planned = course.plan()
             ours = read_round(planned.text)
             if planned.pull != record.pull or any(ours.get(key) != theirs.get(key) for key in _DECIDED):

@@ -10,18 +10,16 @@ then is the choice of a pull independent of how fast rewards come in.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 
 from mfbandit.confidence.alarm import BrokenBound
-from mfbandit.confidence.victories import is_proven, victories
-from mfbandit.core import PULLS, ROUNDS, afford, arrays, new_state, observe
+from mfbandit.core import PULLS, ROUNDS, arrays, new_state, observe
 from mfbandit.errors import StorageError
 from mfbandit.layout import clear_rest
 from mfbandit.problem import Gaussian
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
-from mfbandit.study.lineup import Lineup, carry_over, copy_state, line_up, line_up_rest
+from mfbandit.study.lineup import Lineup, carry_over, line_up, line_up_rest
 from mfbandit.study.noted import (
     Notes,
     apply_notes,
@@ -33,6 +31,7 @@ from mfbandit.study.noted import (
     write_round,
 )
 from mfbandit.study.round import Round, Row
+from mfbandit.study.rows import cut_rows, list_rows
 from mfbandit.study.settings import Settings
 from mfbandit.study.violations import broken_bounds, read_beliefs, widened, write_beliefs
 
@@ -104,22 +103,14 @@ class Course:
     @property
     def folded_pulls(self) -> int:
         """How many results have counted, those of retired arms among them."""
-        return int(self.state.clock[PULLS]) + self._in_row()[0]
+        return int(self.state.clock[PULLS]) + self.round.counted_in_row()[0]
 
     @property
     def folded_cost(self) -> float:
         """What they cost, with pulls of retired arms that were out when these were given up."""
-        told, in_flight = self._in_row()
+        told, in_flight = self.round.counted_in_row()
         total = float(self.state.spent[0])
         return total + (told + in_flight) * self.round.rows[self.round.row].cost if told + in_flight else total
-
-    def _in_row(self) -> tuple[int, int]:
-        """Results of the row being played that have counted, and pulls of it that were called off when out."""
-        playing = self.round
-        if playing.folded == playing.size:
-            return 0, 0
-        past = playing.ends[playing.row] - playing.rows[playing.row].size
-        return playing.folded - past - playing.called_off, playing.in_flight
 
     # What happens
 
@@ -253,7 +244,9 @@ class Course:
             started = time.perf_counter()
             rows = lineup.plan(lineup.problem, lineup.algorithm.params, state, lineup.out)
             self.planning_seconds += time.perf_counter() - started
-            planned, cut = self._cut(lineup.out[:rows].tolist())
+            spent, limit = float(state.spent[0]), self.settings.limit
+            within, cut = cut_rows(lineup, self._costs, spent, limit, lineup.out[:rows].tolist())
+            planned = self.listed(within)
         if changes:
             changes = f'{changes},"state":{dump_state(state)}'
             self._notes = None
@@ -265,35 +258,9 @@ class Course:
         self._open(planned, cut)
         return record
 
-    def _cut(self, rows: list[list[int]]) -> tuple[list[Row], bool]:
-        """The rows of a round, in indices of the problem, cut where a pull would exceed what may be spent."""
-        lineup = self.lineup
-        spent, limit = float(self.state.spent[0]), self.settings.limit
-        planned = []
-        for k, m, wanted in rows:
-            arm, fidelity, count = lineup.arms[k], lineup.columns[m], wanted
-            if limit < math.inf:
-                cost = self._costs[arm][fidelity]
-                count = afford(limit - spent, cost, wanted)
-                spent += count * cost
-            if count > 0:
-                planned.append((arm, fidelity, count))
-            if count < wanted:
-                return self.listed(planned), True
-        return self.listed(planned), False
-
     def listed(self, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, each with the number of its first pull."""
-        starts: dict[tuple[int, int], int] = {}
-        listed = []
-        for arm, fidelity, size in rows:
-            cell = self.lineup.cells[arm, fidelity]
-            start = starts.get(cell)
-            if start is None:
-                start = int(self.state.pulls[cell])
-            starts[cell] = start + size
-            listed.append(Row(arm, fidelity, size, start, cell, self._costs[arm][fidelity]))
-        return listed
+        return list_rows(self.lineup, self._costs, self.state, rows)
 
     def _open(self, rows: list[Row], cut: bool) -> None:
         """Make a round the one being played, or end the study if it has no pulls."""
@@ -312,23 +279,7 @@ class Course:
         elif settings.spends:
             self.ended = "budget" if settings.limit == settings.budget else "max_cost"
         else:
-            self.ended = "max_cost" if cut else "certified" if self._proven() else "answered"
-
-    def _proven(self) -> bool:
-        """Whether the answer of the policy, which has stopped by itself, is proven by what a certificate holds."""
-        settings, lineup = self.settings, self.lineup
-        if not settings.policy.proven_for(settings.problem):
-            return False
-        answer = int(lineup.algorithm.recommend(lineup.problem, lineup.algorithm.params, copy_state(self.state)))
-        epsilon = settings.epsilon / settings.problem.reward.span
-        shown = victories(lineup.problem, lineup.algorithm, self.state, answer, epsilon)
-        return all(is_proven(len(lineup.arms), settings.delta, one.evidence) for one in shown)
-
-    def compile_plan(self) -> None:
-        """Compile the planning of the arms in play, where that can be had and was not done."""
-        if self.lineup.arms and not self.lineup.asked_to_compile:
-            self.lineup.asked_to_compile = True
-            self.lineup.compile(copy_state(self.state))
+            self.ended = "max_cost" if cut else "certified" if self.lineup.proves(settings, self.state) else "answered"
 
     @property
     def _stops(self) -> bool:
@@ -400,9 +351,4 @@ class Course:
 
     def recommend(self) -> int:
         """The arm the policy would answer with, as an index of the problem; -1 if none is left."""
-        lineup = self.lineup
-        if not lineup.arms:
-            return -1
-        # An algorithm may write into its memory when asked; decisions must not depend on who asks.
-        copied = copy_state(self.state)
-        return lineup.arms[int(lineup.algorithm.recommend(lineup.problem, lineup.algorithm.params, copied))]
+        return self.lineup.arms[self.lineup.answer(self.state)] if self.lineup.arms else -1

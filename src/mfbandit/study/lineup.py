@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mfbandit.confidence.victories import is_proven, victories
 from mfbandit.core import Algorithm, Arrays, Ints, State, keep_arms, new_state
 from mfbandit.errors import MissingExtra
 from mfbandit.kernel import compiled, digest
@@ -57,6 +58,26 @@ class Lineup:
             return
         _compiled_before[digest(self.algorithm.plan)] = faster
         self.plan = _machine_code(faster, arguments) or faster
+
+    def compile_once(self, state: State) -> None:
+        """Compile `plan`, where that can be had and nobody has asked for it before."""
+        if self.arms and not self.asked_to_compile:
+            self.asked_to_compile = True
+            self.compile(copy_state(state))
+
+    def answer(self, state: State) -> int:
+        """The arm, as an index of those in play, that the policy would answer with."""
+        # An algorithm may write into its memory when asked; decisions must not depend on who asks.
+        return int(self.algorithm.recommend(self.problem, self.algorithm.params, copy_state(state)))
+
+    def proves(self, settings: Settings, state: State) -> bool:
+        """Whether the answer of a policy that has stopped by itself is proven by what a certificate holds."""
+        if not settings.policy.proven_for(settings.problem):
+            return False
+        answer = self.answer(state)
+        epsilon = settings.epsilon / settings.problem.reward.span
+        shown = victories(self.problem, self.algorithm, state, answer, epsilon)
+        return all(is_proven(len(self.arms), settings.delta, one.evidence) for one in shown)
 
     def compiled_before(self, state: State) -> bool:
         """Take the compiled form of `plan` if another study of this process has needed it."""

@@ -111,6 +111,13 @@ class Round:
         self.newest = float("-inf")
         self._returned: list[int] = []
 
+    def counted_in_row(self) -> tuple[int, int]:
+        """Results of the row being played that have counted, and pulls of it that were called off when out."""
+        if self.folded == self.size:
+            return 0, 0
+        past = self.ends[self.row] - self.rows[self.row].size
+        return self.folded - past - self.called_off, self.in_flight
+
     def row_of(self, place: int) -> Row:
         """The row that a place lies in."""
         return self.rows[bisect_right(self.ends, place)]

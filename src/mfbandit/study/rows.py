@@ -1,0 +1,46 @@
+"""The rows of a round: from what a policy plans to pulls of the user's arms and fidelities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mfbandit.core import State, afford
+from mfbandit.study.lineup import Lineup
+from mfbandit.study.round import Row
+
+__all__ = ["cut_rows", "list_rows"]
+
+Costs = Sequence[Sequence[float]]
+
+
+def cut_rows(
+    lineup: Lineup, costs: Costs, spent: float, limit: float, rows: Sequence[Sequence[int]]
+) -> tuple[list[tuple[int, int, int]], bool]:
+    """Planned rows in indices of the problem, cut where a pull would exceed the limit; whether that was so."""
+    planned = []
+    for k, m, wanted in rows:
+        arm, fidelity, count = lineup.arms[k], lineup.columns[m], wanted
+        if limit < math.inf:
+            cost = costs[arm][fidelity]
+            count = afford(limit - spent, cost, wanted)
+            spent += count * cost
+        if count > 0:
+            planned.append((arm, fidelity, count))
+        if count < wanted:
+            return planned, True
+    return planned, False
+
+
+def list_rows(lineup: Lineup, costs: Costs, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
+    """Rows with what is known of them: how many pulls came before, where their statistics are, what a pull costs."""
+    starts: dict[tuple[int, int], int] = {}
+    listed = []
+    for arm, fidelity, size in rows:
+        cell = lineup.cells[arm, fidelity]
+        start = starts.get(cell)
+        if start is None:
+            start = int(state.pulls[cell])
+        starts[cell] = start + size
+        listed.append(Row(arm, fidelity, size, start, cell, costs[arm][fidelity]))
+    return listed
