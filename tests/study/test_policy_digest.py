@@ -105,6 +105,13 @@ def test_the_alarm_belongs_to_it_where_it_decides(pair: mf.Problem, monkeypatch:
     assert policy_digest(wary) != before[1]
 
 
+def test_so_does_what_is_done_when_it_goes_off(pair: mf.Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(pair, mf.policy("lucb-c"), on_violation="drop")
+    before = policy_digest(settings)
+    monkeypatch.setattr("mfbandit.study.violations._HOPELESS", 900.0)
+    assert policy_digest(settings) != before
+
+
 @pytest.fixture
 def changed(pair: mf.Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The storage of a study whose first pull is out and whose policy has changed since."""

@@ -24,6 +24,7 @@ from mfbandit.errors import StudyError
 from mfbandit.kernel import parts
 from mfbandit.study.lineup import line_up_rest
 from mfbandit.study.settings import Header, Settings
+from mfbandit.study.violations import widened
 
 __all__ = ["PolicyCode", "policy_digest", "text_digest"]
 
@@ -61,7 +62,8 @@ def policy_digest(settings: Settings) -> str:
         if algorithm.take_in is not None:
             kernels.append(algorithm.take_in)
     if settings.on_violation != "ignore":
-        kernels.append(alarm_kernel(full))
+        # What goes off, and what is done about it.
+        kernels += [alarm_kernel(full), widened]
     return text_digest(kernels, [_numbers(full, lineup.algorithm) for lineup in lineups])
 
 
