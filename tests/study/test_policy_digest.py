@@ -14,6 +14,7 @@ import mfbandit as mf
 from mfbandit.algorithms import REGISTRY
 from mfbandit.cli import main
 from mfbandit.errors import StorageError, StudyError
+from mfbandit.layout import NoMemory
 from mfbandit.storage import MemoryStorage
 from mfbandit.study import Study, create_study, import_study, load_study
 from mfbandit.study.policy_digest import policy_digest, text_digest
@@ -181,7 +182,7 @@ def test_the_command_line_says_so_too(changed: str, tmp_path: Path, capsys: pyte
     file.write_text(
         'storage = "s.db"\nname = "study"\npolicy = "lucb-c"\nmax_cost = 200.0\n[problem]\narms = ["a", "b"]\n'
         'reward = "bernoulli"\nfidelities = [["quick", 1.0, 0.1], ["exact", 4.0, 0.0]]\n'
-        '[evaluator]\ncommand = "echo 1"\n'
+        "[evaluator]\ncommand = \"sh -c 'echo 1'\"\n"
     )
     capsys.readouterr()
     assert main(["run", str(file)]) == 2
@@ -214,6 +215,6 @@ def test_a_log_that_new_code_cannot_read_is_one_sentence(pair: mf.Problem, monke
     for _ in range(3):
         play_round(study)
     monkeypatch.setattr(FAR_AWAY, 128)
-    monkeypatch.setattr("mfbandit.algorithms.lucb.select_memory", lambda n_arms: 1)
-    with pytest.raises(StorageError, match="cannot be read: the code of its policy has changed since it was made"):
+    monkeypatch.setattr("mfbandit.algorithms.lucb.Ceilings", NoMemory)
+    with pytest.raises(StorageError, match="remembers something else: 'epoch' is kept no more"):
         load_study(storage)
