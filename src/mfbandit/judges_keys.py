@@ -55,9 +55,9 @@ def content_key(what: str, *values: Any) -> str:
     --------
     >>> content_key("item 0", {"a": 1, "b": 2}) == content_key("item 1", {"b": 2, "a": 1})
     True
-    >>> content_key("item 0", print)
+    >>> content_key("item 0", len)
     Traceback (most recent call last):
-    mfbandit.errors.InvalidInput: item 0 is <built-in function print>, whose content cannot be told...
+    mfbandit.errors.InvalidInput: item 0 is <built-in function len>, whose content cannot be told...
     """
     digest = hashlib.sha256()
     for value in values:

@@ -280,8 +280,8 @@ def test_records_prove_every_defeat_again():
     for entry in records:
         assert entry["by"] == 0
         assert entry["evidence"] == threshold
-        again = from_record(used, entry)
-        assert evidence(used, algorithm.params, again, entry["by"], entry["arm"]) >= threshold - 0.05
+        pair, again = from_record(used, entry)
+        assert evidence(pair, algorithm.params, again, 0, 1) >= threshold - 0.05
         assert proves(used, algorithm.params, entry, threshold)
         assert proves(used, algorithm.params, entry, threshold, fast=False)
         assert not proves(used, algorithm.params, entry, threshold + 20.0)

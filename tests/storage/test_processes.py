@@ -6,12 +6,12 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import mfbandit as mf
 from mfbandit.storage.records import RESULT
 from mfbandit.study import Study, create_study, load_study
+from mfbandit.study.noted import dump_state
 
 CREW = Path(__file__).with_name("crew.py")
 reward_of = runpy.run_path(str(CREW))["reward_of"]
@@ -48,8 +48,7 @@ def assert_like_one_worker(study: Study, settings: dict[str, object]) -> None:
     play(alone, study.view().pulls)
     assert study.to_frame().equals(alone.to_frame())
     assert (study.best, study.status, study.cost) == (alone.best, alone.status, alone.cost)
-    for mine, theirs in zip(study.current().state, alone.current().state, strict=True):
-        assert np.array_equal(mine, theirs)
+    assert dump_state(study.current().state) == dump_state(alone.current().state)
 
 
 def assert_all_there(study: Study, confirmed: dict[int, float], asked: int) -> None:
