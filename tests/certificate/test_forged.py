@@ -11,7 +11,7 @@ import pytest
 import mfbandit as mf
 from mfbandit.certificate import Certificate, load_certificate, verify
 from mfbandit.certificate._document import Entry
-from mfbandit.certificate._verify import read_certificate
+from mfbandit.certificate._reading import read_certificate
 from mfbandit.errors import InvalidInput, MfbanditError
 
 MUTATIONS = 2_500

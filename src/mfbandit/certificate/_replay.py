@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.certificate._document import Certificate
-from mfbandit.certificate._verify import Verdict, differences, read_certificate, verify
+from mfbandit.certificate._reading import read_certificate
+from mfbandit.certificate._verify import Verdict, differences, verify
 from mfbandit.errors import MfbanditError
 from mfbandit.storage.digest import LogDigest
 

@@ -1,0 +1,120 @@
+"""Reading what a certificate says was measured, strictly."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mfbandit.algorithms import policy as read_policy
+from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, Certificate, Entry
+from mfbandit.certificate._statistics import ACTIVE, ALL, read_count, read_number, read_side
+from mfbandit.core import Goal
+from mfbandit.errors import InvalidInput
+from mfbandit.problem import Problem
+
+__all__ = ["read_certificate"]
+
+
+def read_certificate(found: Mapping[str, Any]) -> Certificate:
+    """Read what was measured, strictly; what follows from it is left aside."""
+    if not isinstance(found, Mapping) or found.get("format") != FORMAT:
+        raise InvalidInput(f"it has no format {FORMAT!r}")
+    version = found.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise InvalidInput(f"its version is {version!r}; version {VERSION} can be checked")
+    missing = [key for key in _KEYS if key not in found]
+    if missing:
+        raise InvalidInput(f"{missing[0]!r} is missing")
+    problem = Problem.from_json(_mapping(found["problem"], "problem"))
+    policy = read_policy(_mapping(found["policy"], "policy"))
+    delta, epsilon = read_number(found["delta"], "delta"), read_number(found["epsilon"], "epsilon")
+    policy.check(problem, Goal(delta, epsilon, 1.0 if policy.objective == "regret" else math.inf))
+    retired = _mapping(found["retired"], "retired")
+    if not all(isinstance(reason, str) and arm in problem.arms for arm, reason in retired.items()):
+        raise InvalidInput("retired must name arms of the problem, each with a reason")
+    arms = [arm for arm in problem.arms if arm not in retired]
+    names = [fidelity.name for fidelity in problem.fidelities]
+    widened = {
+        name: read_number(more, "what a bias bound was widened by")
+        for name, more in _mapping(found["widened"], "widened").items()
+    }
+    if not set(widened) <= set(names) - {names[problem.truest]} or not all(more > 0 for more in widened.values()):
+        raise InvalidInput("widened must hold numbers > 0, by the names of biased fidelities")
+    used = len(policy.columns(problem))
+    statistics = _mapping(found["statistics"], "statistics")
+    if set(statistics) != set(arms):
+        raise InvalidInput("statistics must be those of the arms that are not retired, no more and no fewer")
+    answer = found["answer"]
+    if answer is not None and answer not in arms:
+        raise InvalidInput(f"the answer {answer!r} is none of the arms")
+    certificate = Certificate(
+        problem=problem,
+        policy=policy,
+        delta=delta,
+        epsilon=epsilon,
+        answer=answer,
+        statistics={
+            arm: read_side(statistics[arm], STATISTICS, used, f"the statistics of arm {arm!r}") for arm in arms
+        },
+        evidence=tuple(_entries(found["evidence"], arms, answer, used)),
+        retired=dict(retired),
+        retired_pulls=read_count(found["retired_pulls"], "retired_pulls"),
+        retired_cost=read_number(found["retired_cost"], "retired_cost"),
+        widened=widened,
+        log=_read_digest(found["log"]),
+    )
+    if certificate.retired_cost < 0 or (not retired and (certificate.retired_pulls or certificate.retired_cost)):
+        raise InvalidInput("retired_pulls and retired_cost must be what arms that were retired had cost")
+    return certificate
+
+
+_KEYS = (
+    "problem",
+    "policy",
+    "delta",
+    "epsilon",
+    "answer",
+    "retired",
+    "retired_pulls",
+    "retired_cost",
+    "widened",
+    "statistics",
+    "evidence",
+    "log",
+)
+
+
+def _read_digest(value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)):
+        return value
+    raise InvalidInput(f"log must be a SHA-256 in hexadecimal digits, not {value!r}")
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} must be an object, not {value!r}")
+    return value
+
+
+def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -> Iterator[Entry]:
+    """Read the evidence: one entry per arm but the answer, in the order of the arms."""
+    if not isinstance(found, list):
+        raise InvalidInput("evidence must be a list")
+    expected = [] if answer is None else [arm for arm in arms if arm != answer]
+    if [_mapping(one, "an entry of evidence").get("arm") for one in found] != expected:
+        raise InvalidInput("evidence must have one entry for every arm but the answer, in their order")
+    for one in found:
+        arm, by = one["arm"], one.get("by")
+        if by not in arms or by == arm:
+            raise InvalidInput(f"arm {arm!r} must be beaten by another arm, not by {by!r}")
+        sides: dict[str, Any] = {}
+        if set(one) != {"arm", "by", "evidence"}:
+            if set(one) != {"arm", "by", "evidence", "winner", "loser"}:
+                raise InvalidInput(f"the entry of arm {arm!r} must hold arm, by, evidence, and winner and loser")
+            for side in ("winner", "loser"):
+                what = f"the statistics of the {side} over arm {arm!r}"
+                sides[side] = read_side(one[side], (*ALL, *ACTIVE), fidelities, what)
+        value = read_number(one["evidence"], f"the evidence against arm {arm!r}")
+        yield Entry(arm, by, value, **sides)
