@@ -12,6 +12,7 @@ import mfbandit as mf
 from mfbandit.certificate import Certificate, load_certificate, verify
 from mfbandit.certificate._document import Entry
 from mfbandit.certificate._reading import read_certificate
+from mfbandit.certificate._statistics import part_fault
 from mfbandit.errors import InvalidInput, MfbanditError
 
 MUTATIONS = 2_500
@@ -269,3 +270,13 @@ def test_a_result_cannot_say_more_than_its_certificate(tmp_path, proof):
         file.write_text(json.dumps({**honest, **lie}))
         with pytest.raises(InvalidInput):
             load_certificate(file)
+
+
+def test_active_sums_may_be_rounded_otherwise_than_all_sums():
+    """All rewards are active; their sum was added up in another order."""
+    total = 0.1 + 0.2 + 0.3
+    numbers = {"pulls": [3], "sums": [total], "squares": [0.14]}
+    active = {"active_pulls": [3], "active_sums": [0.1 + (0.2 + 0.3)], "active_squares": [0.14]}
+    assert active["active_sums"] != numbers["sums"]
+    assert part_fault(True, numbers | active) == ""
+    assert part_fault(True, numbers | active | {"active_sums": [0.59]}) != ""

@@ -89,22 +89,28 @@ def stream_fault(bounded: bool, n: int, total: float, squared: float, deviation:
     return said if wrong else ""
 
 
-def later_fault(bounded: bool, earlier: Numbers, later: Numbers, parts: Sequence[str] = ALL) -> str:
-    """Why the second statistics cannot be the first ones with more rewards added; nothing if they can."""
+def later_fault(
+    bounded: bool, earlier: Numbers, later: Numbers, parts: Sequence[str] = ALL, *, one_sum: bool = True
+) -> str:
+    """Why the second statistics cannot be the first ones with more rewards added; nothing if they can.
+
+    `one_sum` says that both are moments of one running sum; else each has rounding errors of its own.
+    """
     counts, sums, squares = parts
     for m in range(len(earlier[counts])):
         n = later[counts][m] - earlier[counts][m]
         total, squared = later[sums][m] - earlier[sums][m], later[squares][m] - earlier[squares][m]
         if n < 0:
             return f"{earlier[counts][m]} pulls, then {later[counts][m]}"
-        if n == 0:
+        if n == 0 and one_sum:
             # Nothing was added, so that nothing was rounded.
             fault = total != 0.0 or squared != 0.0
         else:
             # Differences of long sums carry the rounding of the sums, a last place or less with every reward.
             size = max(abs(float(later[name][m])) for name in ("sums", "squares"))
-            slack = (8.0 + n) * math.ulp(size)
-            fault = squared < -slack or squared < total * total / n * (1.0 - _ROUNDING) - slack
+            slack = (8.0 + (n if one_sum else later[counts][m])) * math.ulp(size)
+            fault = squared < -slack or squared < total * total / max(n, 1) * (1.0 - _ROUNDING) - slack
+            fault = fault or (n == 0 and max(abs(total), abs(squared)) > slack)
             if bounded:
                 fault = fault or not -slack <= total <= n + slack or squared > total + slack
         if fault:
@@ -119,4 +125,5 @@ def part_fault(bounded: bool, side: Numbers) -> str:
         fault = stream_fault(bounded, *(active[part][m] for part in ALL))
         if fault:
             return fault
-    return later_fault(bounded, active, side)
+    # Active sums add up differences of sums, and are rounded once more in every round.
+    return later_fault(bounded, active, side, one_sum=False)
