@@ -410,7 +410,7 @@ def test_an_answer_without_a_guarantee_says_so(file, capsys):
     code = main(["run", str(study)])
     said = capsys.readouterr().out
     assert code == 0
-    assert said.startswith("successive-halving, which promises nothing, stopped after ")
+    assert said.startswith("successive-halving stopped by itself after ")
     assert "'good'" in said
 
 

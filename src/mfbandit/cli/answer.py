@@ -36,7 +36,7 @@ def sentence(result: Result) -> str:
         sure = percent(1.0 - result.delta)
         return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
     if result.status == "answered":
-        return f"{result.policy}, which promises nothing, stopped after {spent}; {found}."
+        return f"{result.policy} stopped by itself after {spent}, without a certificate; {found}."
     if result.status == "budget":
         return f"The budget is spent, on {spent}; {found}."
     if result.status == "max_cost":

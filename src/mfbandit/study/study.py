@@ -74,7 +74,7 @@ class Study(Desk):
     def status(self) -> str:
         """Where it stands: "running", or how it ended.
 
-        That is "certified", "answered" (by a policy that promises nothing), "max_cost", "budget", "failed",
+        That is "certified", "answered" (the policy stopped by itself, without a proof), "max_cost", "budget", "failed",
         or "violation" (the data contradict a bias bound, and that was to stop the study).
         """
         return self.current().status
