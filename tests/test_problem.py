@@ -211,11 +211,11 @@ def test_the_truest_is_the_dearest_without_bias_and_of_ties_the_last(costs: Any,
         ({"fidelities": [("x", 1, {"a": 0})]}, "must hold numbers only, got {'a': 0}"),
         ({"fidelities": [("x", 1j, 0)]}, "must hold numbers only, got 1j"),
         ({"reward": "bernouli"}, "did you mean 'bernoulli'?"),
-        ({"reward": "gaussian"}, "reward 'gaussian' needs its noise: pass Gaussian(sigma=...)"),
+        ({"reward": "gaussian"}, "the gaussian reward needs its noise: pass Gaussian(sigma=...)"),
         ({"reward": None}, "reward None is unknown"),
         ({"reward": Gaussian}, "is unknown"),
         ({"reward": {"kind": "poisson"}}, "reward kind 'poisson' is unknown"),
-        ({"reward": {"kind": "gaussian"}}, "the gaussian reward lacks the key 'sigma'"),
+        ({"reward": {"kind": "gaussian"}}, "the gaussian reward needs its noise: pass Gaussian(sigma=...)"),
     ],
 )
 def test_a_wrong_problem_is_refused_in_one_sentence(changes: Any, sentence: str) -> None:

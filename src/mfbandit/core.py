@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mfbandit.blocks import block_rules, new_blocks, tally_block
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 from mfbandit.layout import NoMemory, layout
@@ -38,6 +39,7 @@ __all__ = [
     "mean_of",
     "new_state",
     "observe",
+    "observe_block",
     "pulled",
     "root_of",
     "settle",
@@ -49,7 +51,7 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-BERNOULLI, BOUNDED, GAUSSIAN = 0, 1, 2
+BERNOULLI, BOUNDED, GAUSSIAN, STUDENT = 0, 1, 2, 3
 #: Adding and subtracting it rounds a number below 2^11 in size to a multiple of its last place, 2^-40.
 _ROUNDER = 1.5 * 2.0**12
 #: Places in `State.clock`.
@@ -72,13 +74,15 @@ class Arrays(NamedTuple):
     truest: int
     """The column whose mean is the truth."""
     kind: int
-    """0 for 0/1 rewards, 1 for rewards in [0, 1], 2 for Gaussian rewards."""
+    """0 for 0/1 rewards, 1 for rewards in [0, 1], 2 for Gaussian rewards, 3 for those of unknown variance."""
     sigma: float
-    """Standard deviation of a Gaussian reward; 1/2, its bound, for rewards in [0, 1]."""
+    """Standard deviation of a Gaussian reward (1 if unknown); 1/2, its bound, for rewards in [0, 1]."""
     spread: float
     """Twice the variance proxy in the paper's radius: 1 for [0, 1], 2 sigma^2 for Gaussian."""
     rounder: float
     """Adding and subtracting it rounds a mean to a grid, on which biases lie too: see `settle`."""
+    blocks: Any
+    """What is said of blocks, a `BlockRules`; a `NoBlocks` for problems without."""
 
 
 class State(NamedTuple):
@@ -108,6 +112,8 @@ class State(NamedTuple):
     """`Arrays.rounder`, (1,)."""
     carries: Floats
     """What rounding has added to sums, squares and deviations, (K, 3 M): see `add`."""
+    blocks: Any
+    """All rewards by block, a `Blocks`; a `NoBlocks` for problems without."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,8 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
     cost = np.ascontiguousarray(problem.costs[:, used])
     reward = problem.reward
     if isinstance(reward, Gaussian):
-        kind, sigma, spread = GAUSSIAN, reward.sigma, 2.0 * reward.sigma**2
+        kind = STUDENT if reward.sigma is None else GAUSSIAN
+        sigma, spread = reward.scale, 2.0 * reward.scale**2
     else:
         kind = BERNOULLI if isinstance(reward, Bernoulli) else BOUNDED
         sigma, spread = 0.5, 1.0
@@ -182,6 +189,7 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
         sigma=float(sigma),
         spread=float(spread),
         rounder=float(rounder),
+        blocks=block_rules(problem, used),
     )
 
 
@@ -196,7 +204,7 @@ def keep_arms(problem: Arrays, arms: Sequence[int]) -> Arrays:
 
 
 def new_state(problem: Arrays, memory: type = NoMemory) -> State:
-    """Make the empty state of a run, with room for what an algorithm remembers."""
+    """Make the empty state of a run, with room for what an algorithm remembers, and for rewards by block."""
     shape = problem.cost.shape
     laid = layout(memory, problem)
     return State(
@@ -212,6 +220,7 @@ def new_state(problem: Arrays, memory: type = NoMemory) -> State:
         roots=np.full(shape, math.inf),
         rounder=np.full(1, problem.rounder),
         carries=np.zeros((shape[0], 3 * shape[1])),
+        blocks=new_blocks(problem),
     )
 
 
@@ -305,6 +314,12 @@ def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
     """Enter one reward (unit scale) into the state."""
     tally(state, arm, fidelity, reward)
     settle(state, arm, fidelity)
+
+
+@kernel
+def observe_block(state: State, arm: int, lane: int, reward: float) -> None:
+    """Enter one reward (unit scale) on the next block of a lane; NaN if it could not be had."""
+    tally_block(state, arm, lane, reward)
 
 
 @kernel

@@ -240,6 +240,7 @@ def _nearby(shape: Shape) -> Any:
             problem.sigma,
             problem.spread,
             problem.rounder,
+            problem.blocks,
         )
         return copied, Law(means, law.scale, law.values, law.starts, law.counts)
 
@@ -277,6 +278,7 @@ def _with_shared_states(shape: Shape, played: Any) -> Any:
             stripe(cuda.shared.array(words, float64), thread, uint64(threads)),
             rounder,
             cuda.local.array(carried, float64),
+            problem.blocks,
         )
         out = cuda.local.array(rows, uint32)
         played(near, params, near_law, limits, state, blocks, out, streams, keys, results, marks, counter)
@@ -313,6 +315,7 @@ def _with_local_states(shape: Shape, played: Any) -> Any:
             cuda.local.array(cells, float64),
             rounder,
             cuda.local.array(carried, float64),
+            problem.blocks,
         )
         out = cuda.local.array(rows, uint32)
         played(near, params, near_law, limits, state, blocks, out, streams, keys, results, marks, counter)
@@ -356,6 +359,7 @@ def _with_global_states(shape: Shape, played: Any) -> Any:
             roots(numbers, thread, threads),
             rounder,
             carries(numbers, thread, threads),
+            problem.blocks,
         )
         out = rows(counts, thread, threads)
         played(problem, params, law, limits, state, blocks, out, streams, keys, results, marks, counter)

@@ -200,6 +200,7 @@ def play_many(
         np.zeros((arms, fidelities), np.float64),
         np.full(1, problem.rounder),
         np.zeros((arms, 3 * fidelities), np.float64),
+        problem.blocks,
     )
     out = np.zeros((rows, 3), np.int64)
     for i in range(cost.shape[0]):

@@ -26,6 +26,9 @@ from mfbandit.validation import (
 
 __all__ = ["Bernoulli", "Bounded", "Fidelity", "Gaussian", "Problem", "RewardKind"]
 
+#: What may be left unsaid of a problem, and what it then is.
+_UNSAID: dict[str, Any] = {"truth": None, "blocks": None, "order": "own"}
+
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class Problem:
@@ -46,6 +49,14 @@ class Problem:
     truth
         What the true mean of an arm is, in words, where that could be misread; part of what a certificate
         claims.
+    blocks
+        Conditions that all arms share: a number N of items of a finite set (questions of a test set), or
+        ``"unlimited"`` for conditions that are drawn anew (splits, seeds). Arms are then compared on the
+        same blocks, and the true mean of an arm is that over all of them. None, the default: rewards of
+        different arms are independent.
+    order
+        ``"own"``: every fidelity has its own order of blocks. ``"shared"``: one order for all, as soon as one
+        fidelity goes on from another (training from 3 to 9 epochs) or all grade the same answers.
 
     Examples
     --------
@@ -66,6 +77,8 @@ class Problem:
     fidelities: tuple[Fidelity, ...]
     reward: RewardKind
     truth: str | None
+    blocks: int | str | None
+    order: str
 
     def __init__(
         self,
@@ -74,13 +87,18 @@ class Problem:
         reward: str | RewardKind | Mapping[str, Any] = "bounded",
         *,
         truth: str | None = None,
+        blocks: int | str | None = None,
+        order: str = "own",
     ) -> None:
         names = _arm_names(arms)
         object.__setattr__(self, "arms", names)
         object.__setattr__(self, "fidelities", as_fidelities(fidelities, names))
         object.__setattr__(self, "reward", as_reward_kind(reward))
         object.__setattr__(self, "truth", _in_words(truth))
+        object.__setattr__(self, "blocks", _as_blocks(blocks))
+        object.__setattr__(self, "order", order)
         self._check_truth()
+        _check_blocks(self)
 
     @classmethod
     def from_arrays(
@@ -131,10 +149,12 @@ class Problem:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Problem:
         """Read back what :meth:`to_json` wrote."""
-        keys = check_keys(data, ("arms", "fidelities", "reward"), ("truth",), "a problem", ProblemError)
+        optional = ("truth", "blocks", "order")
+        keys = check_keys(data, ("arms", "fidelities", "reward"), optional, "a problem", ProblemError)
         # A number of arms would be made into as many names, however large it is.
         as_list(keys["arms"], "the arms of a problem must be a list of names", ProblemError)
-        return cls(keys["arms"], keys["fidelities"], keys["reward"], truth=keys.get("truth"))
+        more = {key: keys[key] for key in optional if key in keys}
+        return cls(keys["arms"], keys["fidelities"], keys["reward"], **more)
 
     def to_json(self) -> dict[str, Any]:
         """Return the problem as plain lists, numbers and strings."""
@@ -143,11 +163,22 @@ class Problem:
             "fidelities": [fidelity.to_json() for fidelity in self.fidelities],
             "reward": self.reward.to_json(),
         }
-        return plain if self.truth is None else {**plain, "truth": self.truth}
+        return {**plain, **{key: value for key, value in self._said().items() if value != _UNSAID[key]}}
+
+    def _said(self) -> dict[str, Any]:
+        """What may be left unsaid."""
+        return {key: getattr(self, key) for key in _UNSAID}
 
     def with_reward(self, reward: RewardKind) -> Problem:
         """Return the problem with another kind of reward."""
-        return self if reward is self.reward else Problem(self.arms, self.fidelities, reward, truth=self.truth)
+        return self if reward is self.reward else Problem(self.arms, self.fidelities, reward, **self._said())
+
+    def without_blocks(self) -> Problem:
+        """Return the problem as it is when every pull draws its own block, so that rewards are independent."""
+        if self.blocks is None:
+            return self
+        plain = [Fidelity(one.name, one.cost, one.bias) for one in self.fidelities]
+        return Problem(self.arms, plain, self.reward, truth=self.truth)
 
     @property
     def n_arms(self) -> int:
@@ -205,10 +236,10 @@ class Problem:
         span = self.reward.span
         most = np.inf if isinstance(self.reward, Gaussian) else span
         fidelities = [
-            Fidelity(one.name, one.cost, _wider(one.bias, added[m] * span, most)) if m in added else one
+            one.with_bias(_wider(one.bias, added[m] * span, most), one.pair_bias) if m in added else one
             for m, one in enumerate(self.fidelities)
         ]
-        return Problem(self.arms, fidelities, self.reward, truth=self.truth)
+        return Problem(self.arms, fidelities, self.reward, **self._said())
 
     @property
     def costs_per_arm(self) -> bool:
@@ -234,7 +265,8 @@ class Problem:
     @property
     def _content(self) -> tuple[object, ...]:
         names = tuple(fidelity.name for fidelity in self.fidelities)
-        return self.arms, names, self.costs.tobytes(), self.biases.tobytes(), self.reward, self.truth
+        said = tuple(self._said().values()), tuple((one.pair_bias, one.block_cost) for one in self.fidelities)
+        return self.arms, names, self.costs.tobytes(), self.biases.tobytes(), self.reward, said
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""
@@ -253,12 +285,58 @@ class Problem:
             for m, fidelity in enumerate(self.fidelities)
         ]
         arms = f"{self.n_arms} arm{'' if self.n_arms == 1 else 's'}"
-        return f"<Problem: {arms}, fidelities {', '.join(shown)}, {self.reward}>"
+        blocks = "" if self.blocks is None else f", {self.blocks} blocks"
+        return f"<Problem: {arms}, fidelities {', '.join(shown)}, {self.reward}{blocks}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from."""
         # The cached arrays stay behind: a copy of an array would be writable again.
-        return {"arms": self.arms, "fidelities": self.fidelities, "reward": self.reward, "truth": self.truth}
+        return {"arms": self.arms, "fidelities": self.fidelities, "reward": self.reward, **self._said()}
+
+
+def _as_blocks(blocks: object) -> int | str | None:
+    if blocks is None or blocks == "unlimited":
+        return "unlimited" if blocks else None
+    if isinstance(blocks, int | np.integer) and not isinstance(blocks, bool) and blocks >= 1:
+        return int(blocks)
+    raise ProblemError(f"blocks must be a whole number of at least 1, or 'unlimited', got {blocks!r}")
+
+
+def _check_blocks(problem: Problem) -> None:
+    """Refuse what cannot be said of a problem with these blocks, or without any."""
+    reward, blocks = problem.reward, problem.blocks
+    if problem.order not in ("own", "shared"):
+        raise ProblemError(f"order must be 'own' or 'shared', got {problem.order!r}")
+    unknown = isinstance(reward, Gaussian) and reward.sigma is None
+    if blocks is None:
+        for fidelity in problem.fidelities:
+            if fidelity.pair_bias is not None or fidelity.block_cost:
+                raise ProblemError(
+                    f"fidelity {fidelity.name!r} has a pair_bias or a block_cost, but the problem has no blocks: "
+                    "pass blocks="
+                )
+        if unknown:
+            raise ProblemError(
+                "the gaussian reward needs its noise: pass Gaussian(sigma=...), or blocks='unlimited' to compare arms "
+                "on shared conditions, where it may stay unknown"
+            )
+        if problem.order != "own":
+            raise ProblemError("order='shared' is about blocks, but the problem has none: pass blocks=")
+    if isinstance(reward, Bounded) and reward.swing is not None and blocks != "unlimited":
+        raise ProblemError("a swing is about differences on unlimited blocks: pass blocks='unlimited'")
+    if unknown and isinstance(blocks, int):
+        raise ProblemError(
+            f"Gaussian() without sigma needs blocks='unlimited', got {blocks}: the items of a finite set are no "
+            "normal sample; declare their range, as Bounded(low, high)"
+        )
+    if blocks is not None and isinstance(reward, Gaussian) and not unknown:
+        raise ProblemError(
+            f"a problem with blocks takes Gaussian() without sigma, got {reward}: what counts there is the variance "
+            "of differences, another one for every pair of arms"
+        )
+    truest = problem.fidelities[problem.truest]
+    if truest.pair_bias:
+        raise ProblemError(f"fidelity {truest.name!r} is the truth, so its pair_bias is 0, not {truest.pair_bias}")
 
 
 def _in_words(truth: object) -> str | None:

@@ -248,8 +248,8 @@ def _fitting_law(problem: Problem, law: object) -> RewardLaw:
     if law is None:
         return _default_law(kind)
     if isinstance(law, GaussianLaw) and isinstance(kind, Gaussian):
-        if law.sigma > kind.sigma:
-            raise InstanceError(f"{law} is noisier than the problem promises: its sigma must be at most {kind.sigma}")
+        if law.sigma > kind.scale:
+            raise InstanceError(f"{law} is noisier than the problem promises: its sigma must be at most {kind.scale}")
         return law
     if isinstance(law, BernoulliLaw) and isinstance(kind, Bernoulli | Bounded):
         return law
@@ -269,7 +269,7 @@ def _default_law(kind: Bernoulli | Bounded | Gaussian) -> RewardLaw:
     if isinstance(kind, Bernoulli):
         return BernoulliLaw()
     if isinstance(kind, Gaussian):
-        return GaussianLaw(kind.sigma)
+        return GaussianLaw(kind.scale)
     raise InstanceError(
         f"the reward kind {kind} leaves the reward law open: pass law=BetaLaw(concentration), "
         "BernoulliLaw() or TableLaw(cells)"

@@ -182,7 +182,7 @@ class Search:
         That is half the range of scores. Of normal scores it is five standard deviations: two candidates
         that differ by more are told apart by a fit or two at the truest fidelity.
         """
-        useless = 5 * self.reward.sigma if isinstance(self.reward, Gaussian) else self.reward.span / 2
+        useless = 5 * self.reward.scale if isinstance(self.reward, Gaussian) else self.reward.span / 2
         kept = [m for m, bias in enumerate(self.biases) if bias < useless or m == len(self.rungs) - 1]
         self.rungs = [self.rungs[m] for m in kept]
         self.costs = [self.costs[m] for m in kept]
@@ -231,7 +231,7 @@ class Search:
     def _epsilon(self) -> float:
         if self.chosen.epsilon is not None:
             return float(self.chosen.epsilon)
-        return self.reward.sigma / 2 if isinstance(self.reward, Gaussian) else self.reward.span / 100
+        return self.reward.scale / 2 if isinstance(self.reward, Gaussian) else self.reward.span / 100
 
     def _tell(self, pulls: list[Pull], measured: list[Measured]) -> None:
         for pull, one in zip(pulls, measured, strict=True):

@@ -59,7 +59,7 @@ def widened(problem: Problem, added: dict[int, float], found: Sequence[BrokenBou
         cheap = [m for m in broken.fidelities if m != problem.truest]
         for m in cheap:
             if action == "drop":
-                more[m] = _HOPELESS * problem.reward.sigma if isinstance(problem.reward, Gaussian) else 1.0
+                more[m] = _HOPELESS * problem.reward.scale if isinstance(problem.reward, Gaussian) else 1.0
             else:
                 step = 2.0 * (broken.difference - broken.allowed) / len(cheap)
                 more[m] = max(more.get(m, 0.0), added.get(m, 0.0) + step)
