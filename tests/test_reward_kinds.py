@@ -11,7 +11,7 @@ from mfbandit.errors import ProblemError
 from mfbandit.problem import Bernoulli, Bounded, Gaussian
 
 
-@pytest.mark.parametrize("sigma", [0, -1, np.nan, np.inf, "1", None, [1, 2]])
+@pytest.mark.parametrize("sigma", [0, -1, np.nan, np.inf, "1", [1, 2]])
 def test_sigma_must_be_a_positive_number(sigma: Any) -> None:
     with pytest.raises(ProblemError, match="sigma of a Gaussian reward"):
         Gaussian(sigma)
