@@ -26,12 +26,12 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 
 #: What a bettor stakes on each block, as shares of the most that may be staked; each has the same capital at first.
-BETS: Floats = 0.9 * 2.0 ** (-0.5 * np.arange(12))
+BETS: Floats = np.array([0.9 * 2.0 ** (-0.5 * j) for j in range(12)])
 #: By this much bets are raised where a swing is declared.
 FULL_SWING = 0.97 / 0.9
 #: Sizes of effects (means over standard deviations) that Student's evidence weighs, and their weights.
-EFFECTS: Floats = 4.0 * 2.0 ** (-0.5 * np.arange(16))
-EFFECT_WEIGHTS: Floats = 1.0 / (np.arange(16) + 6.0) / math.fsum(1.0 / (i + 6.0) for i in range(16))
+EFFECTS: Floats = np.array([4.0 * 2.0 ** (-0.5 * i) for i in range(16)])
+EFFECT_WEIGHTS: Floats = np.array([1.0 / (i + 6.0) for i in range(16)]) / math.fsum(1.0 / (i + 6.0) for i in range(16))
 #: Student's evidence is looked at from so many blocks on.
 BLOCKS_AT_LEAST = 5
 #: What rounding may do to sums of rewards in [0, 1], per block.

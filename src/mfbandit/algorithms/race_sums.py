@@ -1,0 +1,173 @@
+"""The evidence of a race on normal rewards of unknown variance, block by block: see docs/certificates.md.
+
+Every comparator has a process against each other arm over all blocks, and one over the blocks from the first for
+which it was declared leader. Each has a threshold of its own: Student's evidence must not be averaged.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mfbandit.algorithms.race_memory import RaceParams, gap_bound
+from mfbandit.confidence.race_rules import BLOCKS_AT_LEAST
+from mfbandit.confidence.student import at_most, log_student, lower_median
+from mfbandit.core import Arrays, State
+from mfbandit.kernel import kernel
+
+__all__ = ["look_sums", "near_sums", "seat_sums"]
+
+_AT_LEAST = BLOCKS_AT_LEAST
+#: After so many rewards that are all 0 or 1 nothing is concluded: they are not normal.
+_MANY = 20
+#: What rounding makes of equal rewards is less than this part of the largest difference.
+_NOISE = 1e-9
+_SLACK = 1e-9
+
+
+@kernel
+def seat_sums(state: State, lane: int, place: int) -> None:
+    """Start the sums of a new comparator."""
+    memory = state.own.sums
+    memory.upto[lane, place] = 0
+    memory.least[lane, place] = 0.0
+    memory.largest[lane, place] = 0.0
+    for arm in range(state.pulls.shape[0]):
+        memory.sums[lane, place, arm] = 0.0
+        memory.squares[lane, place, arm] = 0.0
+        memory.early_sums[lane, place, arm] = 0.0
+        memory.early_squares[lane, place, arm] = 0.0
+        memory.halted[lane, place, arm] = 0
+        memory.near[lane, place, arm] = 0
+
+
+@kernel
+def binary(state: State) -> bool:
+    """Whether there are many rewards, and all of them 0 or 1."""
+    total = 0
+    for k in range(state.pulls.shape[0]):
+        for m in range(state.pulls.shape[1]):
+            if state.sums[k, m] != state.squares[k, m]:
+                return False
+            total += state.pulls[k, m]
+    return total >= _MANY
+
+
+@kernel
+def take_block(state: State, lane: int, place: int, comparator: int) -> None:
+    """Add the next block to the sums of a comparator."""
+    memory, rewards = state.own.sums, state.blocks.rewards
+    position = memory.upto[lane, place]
+    first = state.own.first_led[lane, comparator]
+    early = first == 0 or position < first - 1
+    mine = rewards[lane, comparator, position]
+    largest, least = memory.largest[lane, place], memory.least[lane, place]
+    for arm in range(state.pulls.shape[0]):
+        if state.pulls[arm, lane] > position:
+            largest = max(largest, abs(mine - rewards[lane, arm, position]))
+    for arm in range(state.pulls.shape[0]):
+        if arm == comparator or state.pulls[arm, lane] <= position:
+            continue
+        gained = mine - rewards[lane, arm, position]
+        if gained != gained:
+            memory.halted[lane, place, arm] = position + 1
+            continue
+        memory.sums[lane, place, arm] += gained
+        memory.squares[lane, place, arm] += gained * gained
+        if early:
+            memory.early_sums[lane, place, arm] += gained
+            memory.early_squares[lane, place, arm] += gained * gained
+        size = abs(gained)
+        if size > _NOISE * largest and (least == 0.0 or size < least):
+            least = size
+    memory.largest[lane, place], memory.least[lane, place] = largest, least
+    memory.upto[lane, place] = position + 1
+
+
+@kernel
+def typical_spread(state: State, lane: int, place: int, comparator: int) -> float:
+    """The median of the standard deviations of the comparator's differences so far."""
+    memory, size = state.own.sums, 0
+    for arm in range(state.pulls.shape[0]):
+        n = min(state.pulls[arm, lane], memory.upto[lane, place])
+        if arm == comparator or n < 2 or memory.halted[lane, place, arm] > 0:
+            continue
+        total = memory.sums[lane, place, arm]
+        left = memory.squares[lane, place, arm] - total * total / n
+        memory.spreads[size] = math.sqrt(max(0.0, left) / (n - 1))
+        size += 1
+    return lower_median(memory.spreads, size) if size > 0 else 0.0
+
+
+@kernel
+def shows(n: int, total: float, squares: float, bound: float, margin: float, floor: float, need: float) -> bool:
+    """Whether n differences show that their mean is above a bound; `margin` is one bad block that was not seen."""
+    if n < _AT_LEAST:
+        return False
+    gained = total - n * bound - margin
+    if gained <= 0.0:
+        return False
+    spread = squares - 2.0 * bound * total + n * bound * bound + margin * margin + n * floor
+    t = gained / math.sqrt(spread)
+    return at_most(n, t) >= need and log_student(n, t) >= need
+
+
+@kernel
+def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: int, comparator: int) -> None:
+    """Note whom a comparator beats after the blocks it has by now, and whom it is within epsilon of."""
+    memory, own, rules = state.own.sums, state.own, problem.blocks
+    n, first = memory.upto[lane, place], own.first_led[lane, comparator]
+    if n < _AT_LEAST:
+        return
+    margin = 0.0
+    if rules.caution > 0.0:
+        margin = rules.caution * typical_spread(state, lane, place, comparator)
+    step = rules.resolution if rules.resolution > 0.0 else memory.least[lane, place]
+    floor = step * step / 12.0
+    level = params.log_level - math.log(params.shares[lane]) + _SLACK
+    pair = level - math.log(params.pair_weight)
+    near = params.log_level - math.log(params.near_weight) + _SLACK
+    for arm in range(state.pulls.shape[0]):
+        if arm == comparator or own.beaten[arm] == 1 or state.pulls[arm, lane] < n:
+            continue
+        total, squares = memory.sums[lane, place, arm], memory.squares[lane, place, arm]
+        bound, halted = gap_bound(problem, lane, comparator, arm), memory.halted[lane, place, arm]
+        if halted == 0 and shows(n, total, squares, bound, margin, floor, pair):
+            own.beaten[arm] = 1
+        elif params.leader_weight > 0.0 and first > 0 and halted < first and n >= first:
+            rank = own.led_as[lane, comparator]
+            need = level - math.log(params.leader_weight / (rank * (rank + 1.0)))
+            later = total - memory.early_sums[lane, place, arm]
+            later_squares = squares - memory.early_squares[lane, place, arm]
+            if shows(n - first + 1, later, later_squares, bound, margin, floor, need):
+                own.beaten[arm] = 1
+        if (
+            params.epsilon > 0.0
+            and halted == 0
+            and memory.near[lane, place, arm] == 0
+            and shows(n, total, squares, bound - params.epsilon, margin, floor, near)
+        ):
+            memory.near[lane, place, arm] = 1
+
+
+@kernel
+def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> None:
+    """Look at all evidence in a lane that is new, and note who is beaten."""
+    if binary(state):
+        return
+    own = state.own
+    for place in range(own.held.shape[1]):
+        comparator = own.held[lane, place] - 1
+        if comparator >= 0:
+            while own.sums.upto[lane, place] < state.pulls[comparator, lane]:
+                take_block(state, lane, place, comparator)
+                judge(problem, params, state, lane, place, comparator)
+
+
+@kernel
+def near_sums(problem: Arrays, params: RaceParams, state: State, lane: int, answer: int, arm: int) -> bool:
+    """Whether the answer was shown to be within epsilon of an arm."""
+    own = state.own
+    for place in range(own.held.shape[1]):
+        if own.held[lane, place] == answer + 1:
+            return bool(own.sums.near[lane, place, arm] == 1)
+    return False
