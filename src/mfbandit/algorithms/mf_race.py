@@ -21,14 +21,14 @@ from mfbandit.algorithms.race_bets import look_bets, near_bets, seat_bets
 from mfbandit.algorithms.race_memory import RaceMemory, RaceParams, gap_bound, seat
 from mfbandit.algorithms.race_sums import look_sums, near_sums, seat_sums
 from mfbandit.blocks import open_block
-from mfbandit.confidence.race_rules import lane_shares, leader_weight, near_weight, pair_weight
+from mfbandit.confidence.race_rules import blocks_at_least, lane_shares, leader_weight, pair_weight
 from mfbandit.core import STUDENT, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
 
 __all__ = ["MFRace"]
 
 #: Nobody leads for the first blocks, on which whoever seems best changes too often.
-_FIRST = 4
+_FIRST = 2
 #: So many more blocks than are open are opened at once, as a part of them.
 _GROWTH = 0.02
 #: A lane is tried if a pull costs at most this part of one in the truest lane: trying it then costs next to nothing.
@@ -275,12 +275,12 @@ class MFRace(Policy):
         arms, lanes = problem.cost.shape
         normal = problem.kind == STUDENT
         params = RaceParams(
-            log_level=math.log((2.0 if goal.epsilon > 0.0 else 1.0) / goal.delta),
+            log_level=-math.log(goal.delta),
             epsilon=float(goal.epsilon),
             shares=lane_shares(lanes, problem.truest),
             leader_weight=leader_weight(arms, normal),
             pair_weight=pair_weight(arms, normal),
-            near_weight=near_weight(arms, lanes),
+            at_least=blocks_at_least(problem.blocks.caution),
             batch=self.batch,
             tried=_TRIED,
         )

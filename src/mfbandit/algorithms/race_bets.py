@@ -119,7 +119,7 @@ def near_bets(problem: Arrays, params: RaceParams, state: State, lane: int, answ
         for k in range(state.pulls.shape[0]):
             memory.upto[lane, process, k] = 0
             memory.near[lane, k] = 0
-    need = math.exp(params.log_level) / params.near_weight * (1.0 + 1e-9)
+    need = math.exp(params.log_level) / (params.shares[lane] * params.pair_weight) * (1.0 + 1e-9)
     bound = gap_bound(problem, lane, answer, arm) - params.epsilon
     common = min(state.pulls[answer, lane], state.pulls[arm, lane])
     while memory.near[lane, arm] == 0 and memory.upto[lane, process, arm] < common:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mfbandit.blocks import Floats, Ints
-from mfbandit.confidence.race_rules import BETS
+from mfbandit.confidence.race_rules import bet_count
 from mfbandit.core import STUDENT, State
 from mfbandit.kernel import kernel
 from mfbandit.layout import floats, group, integers
@@ -30,7 +30,7 @@ def comparators(problem: Arrays) -> int:
 
 
 def _bets(problem: Arrays) -> int:
-    return 0 if problem.kind == STUDENT else BETS.shape[0]
+    return 0 if problem.kind == STUDENT else bet_count(problem.blocks.size)
 
 
 def _processes(problem: Arrays) -> int:
@@ -67,13 +67,15 @@ class SumMemory(NamedTuple):
     """The sums over the blocks before the comparator was first declared leader."""
     early_squares: Floats = floats("fidelities", _sums, "arms", kept=False)
     upto: Ints = integers("fidelities", _sums, kept=False)
-    """Blocks that have been looked at."""
+    """Blocks in the sums."""
     halted: Ints = integers("fidelities", _sums, "arms", kept=False)
     """1 + the last block of which a cell could not be had, 0 if there is none."""
-    least: Floats = floats("fidelities", _sums, kept=False)
-    """The least difference seen that is not 0, and the largest."""
-    largest: Floats = floats("fidelities", _sums, kept=False)
-    spreads: Floats = floats("arms", kept=False)
+    least: Floats = floats("fidelities", kept=False)
+    """The least difference of two arms on a block that is not 0, and the largest, over `compared` blocks."""
+    largest: Floats = floats("fidelities", kept=False)
+    compared: Ints = integers("fidelities", kept=False)
+    sorted: Floats = floats("arms", kept=False)
+    """Room for numbers to be put in order."""
     near: Ints = integers("fidelities", _sums, "arms", kept=False)
     """Whether the comparator was shown to be within epsilon of the arm."""
 
@@ -107,13 +109,14 @@ class RaceParams(NamedTuple):
     """What is fixed before a race."""
 
     log_level: float
-    """log(1 / delta), or log(2 / delta) where epsilon is above 0."""
+    """log(1 / delta)."""
     epsilon: float
     shares: Floats
     """Each lane's share of delta, (M,)."""
     leader_weight: float
     pair_weight: float
-    near_weight: float
+    at_least: int
+    """From how many blocks on normal differences are looked at."""
     batch: int
     tried: float
     """A lane is tried if it costs at most this part of the truest."""

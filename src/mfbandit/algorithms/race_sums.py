@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 
 from mfbandit.algorithms.race_memory import RaceParams, gap_bound
-from mfbandit.confidence.race_rules import BLOCKS_AT_LEAST
-from mfbandit.confidence.student import at_most, log_student, lower_median
+from mfbandit.confidence.student import ascending, at_most, log_student, lower_median
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel
 
 __all__ = ["look_sums", "near_sums", "seat_sums"]
 
-_AT_LEAST = BLOCKS_AT_LEAST
 #: After so many rewards that are all 0 or 1 nothing is concluded: they are not normal.
 _MANY = 20
 #: What rounding makes of equal rewards is less than this part of the largest difference.
@@ -29,8 +27,6 @@ def seat_sums(state: State, lane: int, place: int) -> None:
     """Start the sums of a new comparator."""
     memory = state.own.sums
     memory.upto[lane, place] = 0
-    memory.least[lane, place] = 0.0
-    memory.largest[lane, place] = 0.0
     for arm in range(state.pulls.shape[0]):
         memory.sums[lane, place, arm] = 0.0
         memory.squares[lane, place, arm] = 0.0
@@ -53,6 +49,26 @@ def binary(state: State) -> bool:
 
 
 @kernel
+def compare(state: State, lane: int, position: int) -> None:
+    """Find the least difference of two arms on a block that is more than what rounding does to equal rewards."""
+    memory, size = state.own.sums, 0
+    for arm in range(state.pulls.shape[0]):
+        if state.pulls[arm, lane] > position:
+            reward = state.blocks.rewards[lane, arm, position]
+            if reward == reward:
+                memory.sorted[size] = reward
+                size += 1
+    if size > 1:
+        ascending(memory.sorted, size)
+        memory.largest[lane] = max(memory.largest[lane], memory.sorted[size - 1] - memory.sorted[0])
+        for i in range(1, size):
+            step = memory.sorted[i] - memory.sorted[i - 1]
+            if step > _NOISE * memory.largest[lane] and (memory.least[lane] == 0.0 or step < memory.least[lane]):
+                memory.least[lane] = step
+    memory.compared[lane] = position + 1
+
+
+@kernel
 def take_block(state: State, lane: int, place: int, comparator: int) -> None:
     """Add the next block to the sums of a comparator."""
     memory, rewards = state.own.sums, state.blocks.rewards
@@ -60,10 +76,6 @@ def take_block(state: State, lane: int, place: int, comparator: int) -> None:
     first = state.own.first_led[lane, comparator]
     early = first == 0 or position < first - 1
     mine = rewards[lane, comparator, position]
-    largest, least = memory.largest[lane, place], memory.least[lane, place]
-    for arm in range(state.pulls.shape[0]):
-        if state.pulls[arm, lane] > position:
-            largest = max(largest, abs(mine - rewards[lane, arm, position]))
     for arm in range(state.pulls.shape[0]):
         if arm == comparator or state.pulls[arm, lane] <= position:
             continue
@@ -76,10 +88,6 @@ def take_block(state: State, lane: int, place: int, comparator: int) -> None:
         if early:
             memory.early_sums[lane, place, arm] += gained
             memory.early_squares[lane, place, arm] += gained * gained
-        size = abs(gained)
-        if size > _NOISE * largest and (least == 0.0 or size < least):
-            least = size
-    memory.largest[lane, place], memory.least[lane, place] = largest, least
     memory.upto[lane, place] = position + 1
 
 
@@ -93,16 +101,14 @@ def typical_spread(state: State, lane: int, place: int, comparator: int) -> floa
             continue
         total = memory.sums[lane, place, arm]
         left = memory.squares[lane, place, arm] - total * total / n
-        memory.spreads[size] = math.sqrt(max(0.0, left) / (n - 1))
+        memory.sorted[size] = math.sqrt(max(0.0, left) / (n - 1))
         size += 1
-    return lower_median(memory.spreads, size) if size > 0 else 0.0
+    return lower_median(memory.sorted, size) if size > 0 else 0.0
 
 
 @kernel
 def shows(n: int, total: float, squares: float, bound: float, margin: float, floor: float, need: float) -> bool:
     """Whether n differences show that their mean is above a bound; `margin` is one bad block that was not seen."""
-    if n < _AT_LEAST:
-        return False
     gained = total - n * bound - margin
     if gained <= 0.0:
         return False
@@ -116,16 +122,15 @@ def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: i
     """Note whom a comparator beats after the blocks it has by now, and whom it is within epsilon of."""
     memory, own, rules = state.own.sums, state.own, problem.blocks
     n, first = memory.upto[lane, place], own.first_led[lane, comparator]
-    if n < _AT_LEAST:
+    if n < params.at_least:
         return
     margin = 0.0
     if rules.caution > 0.0:
         margin = rules.caution * typical_spread(state, lane, place, comparator)
-    step = rules.resolution if rules.resolution > 0.0 else memory.least[lane, place]
+    step = rules.resolution if rules.resolution > 0.0 else memory.least[lane]
     floor = step * step / 12.0
     level = params.log_level - math.log(params.shares[lane]) + _SLACK
     pair = level - math.log(params.pair_weight)
-    near = params.log_level - math.log(params.near_weight) + _SLACK
     for arm in range(state.pulls.shape[0]):
         if arm == comparator or own.beaten[arm] == 1 or state.pulls[arm, lane] < n:
             continue
@@ -133,7 +138,7 @@ def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: i
         bound, halted = gap_bound(problem, lane, comparator, arm), memory.halted[lane, place, arm]
         if halted == 0 and shows(n, total, squares, bound, margin, floor, pair):
             own.beaten[arm] = 1
-        elif params.leader_weight > 0.0 and first > 0 and halted < first and n >= first:
+        elif params.leader_weight > 0.0 and first > 0 and halted < first and n - first + 1 >= params.at_least:
             rank = own.led_as[lane, comparator]
             need = level - math.log(params.leader_weight / (rank * (rank + 1.0)))
             later = total - memory.early_sums[lane, place, arm]
@@ -144,7 +149,7 @@ def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: i
             params.epsilon > 0.0
             and halted == 0
             and memory.near[lane, place, arm] == 0
-            and shows(n, total, squares, bound - params.epsilon, margin, floor, near)
+            and shows(n, total, squares, bound - params.epsilon, margin, floor, pair)
         ):
             memory.near[lane, place, arm] = 1
 
@@ -155,12 +160,19 @@ def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> N
     if binary(state):
         return
     own = state.own
-    for place in range(own.held.shape[1]):
-        comparator = own.held[lane, place] - 1
-        if comparator >= 0:
-            while own.sums.upto[lane, place] < state.pulls[comparator, lane]:
+    for blocks in range(1, state.blocks.opened[lane] + 1):
+        is_new = blocks > own.looked[lane, 0]
+        if blocks > own.sums.compared[lane]:
+            compare(state, lane, blocks - 1)
+        for place in range(own.held.shape[1]):
+            comparator = own.held[lane, place] - 1
+            if comparator < 0 or state.pulls[comparator, lane] < blocks:
+                continue
+            if own.sums.upto[lane, place] < blocks:
                 take_block(state, lane, place, comparator)
+            if is_new:
                 judge(problem, params, state, lane, place, comparator)
+    own.looked[lane, 0] = state.blocks.opened[lane]
 
 
 @kernel

@@ -8,13 +8,11 @@ docs/certificates.md.
 from __future__ import annotations
 
 from mfbandit.blocks import BlockRules, Floats
-from mfbandit.confidence.race_rules import BETS, FULL_SWING, TOLERANCE
+from mfbandit.confidence.race_rules import BETS, TOLERANCE
 from mfbandit.kernel import kernel
 
 __all__ = ["bet", "capital", "impossible", "null_mean", "outcome", "start"]
 
-_STAKES = BETS.shape[0]
-_ALL_FULL_SWING = FULL_SWING
 _TOLERANCE = TOLERANCE
 
 
@@ -33,7 +31,7 @@ def null_mean(rules: BlockRules, bound: float, position: int, ahead: float) -> f
 def outcome(rules: BlockRules, difference: float, mean: float) -> float:
     """What is won per stake, at least -1: its mean is at most 0 if D has a mean of at most `mean`."""
     if rules.swing > 0.0:
-        return min(1.0, max(-1.0, (difference - mean) / rules.swing)) * _ALL_FULL_SWING
+        return min(1.0, max(-1.0, (difference - mean) / rules.swing))
     if mean <= -1.0 + 1e-12:
         return 0.0
     mean = min(mean, 1.0)
@@ -51,14 +49,14 @@ def impossible(rules: BlockRules, bound: float, seen: int, ahead: float) -> bool
 @kernel
 def start(capitals: Floats, lane: int, process: int, arm: int) -> None:
     """Give every bettor of a process a capital of 1."""
-    for j in range(_STAKES):
+    for j in range(capitals.shape[3]):
         capitals[lane, process, arm, j] = 1.0
 
 
 @kernel
 def bet(capitals: Floats, lane: int, process: int, arm: int, won: float) -> None:
     """Let all bettors of a process play one block."""
-    for j in range(_STAKES):
+    for j in range(capitals.shape[3]):
         capitals[lane, process, arm, j] *= 1.0 + BETS[j] * won
 
 
@@ -66,6 +64,6 @@ def bet(capitals: Floats, lane: int, process: int, arm: int, won: float) -> None
 def capital(capitals: Floats, lane: int, process: int, arm: int) -> float:
     """The mean capital of the bettors of a process."""
     total = 0.0
-    for j in range(_STAKES):
+    for j in range(capitals.shape[3]):
         total += capitals[lane, process, arm, j]
-    return float(total / _STAKES)
+    return float(total / capitals.shape[3])

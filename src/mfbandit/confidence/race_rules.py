@@ -12,32 +12,50 @@ import numpy.typing as npt
 
 __all__ = [
     "BETS",
-    "BLOCKS_AT_LEAST",
     "EFFECTS",
     "EFFECT_WEIGHTS",
-    "FULL_SWING",
     "TOLERANCE",
+    "bet_count",
+    "blocks_at_least",
     "lane_shares",
     "leader_weight",
-    "near_weight",
     "pair_weight",
 ]
 
 Floats = npt.NDArray[np.float64]
 
-#: What a bettor stakes on each block, as shares of the most that may be staked; each has the same capital at first.
-BETS: Floats = np.array([0.9 * 2.0 ** (-0.5 * j) for j in range(12)])
-#: By this much bets are raised where a swing is declared.
-FULL_SWING = 0.97 / 0.9
+#: What bettors stake on each block, as shares of the most that may be staked; each has the same capital at first.
+BETS: Floats = np.array([0.97 * 2.0 ** (-0.5 * j) for j in range(14)])
+#: On N blocks nobody need stake much less than this over the root of N: so little would not decide anything.
+_LEAST_BET = 2.7
 #: Sizes of effects (means over standard deviations) that Student's evidence weighs, and their weights.
-EFFECTS: Floats = np.array([4.0 * 2.0 ** (-0.5 * i) for i in range(16)])
+EFFECTS: Floats = np.array([2.0 ** (2.5 - 0.5 * i) for i in range(16)])
 EFFECT_WEIGHTS: Floats = np.array([1.0 / (i + 6.0) for i in range(16)]) / math.fsum(1.0 / (i + 6.0) for i in range(16))
-#: Student's evidence is looked at from so many blocks on.
-BLOCKS_AT_LEAST = 5
 #: What rounding may do to sums of rewards in [0, 1], per block.
 TOLERANCE = 1e-9
 #: The truest lane's share of delta where there are several lanes.
 _TRUEST = 0.6
+
+
+def bet_count(size: int) -> int:
+    """How many bettors there are for a set of `size` blocks; 0 stands for no end of them.
+
+    Examples
+    --------
+    >>> [bet_count(size) for size in (1, 100, 2000, 10**6, 0)]
+    [1, 5, 10, 14, 14]
+    """
+    if size == 0:
+        return len(BETS)
+    return max(1, min(len(BETS), 2 + math.floor(2.0 * math.log2(BETS[0] * math.sqrt(size) / _LEAST_BET))))
+
+
+def blocks_at_least(caution: float) -> int:
+    """From how many blocks on Student's evidence is looked at.
+
+    Few equal differences look as if there were no variance; where one bad block is allowed for, that does no harm.
+    """
+    return 3 if caution >= 1.0 else 5
 
 
 def lane_shares(lanes: int, truest: int) -> Floats:
@@ -55,16 +73,11 @@ def lane_shares(lanes: int, truest: int) -> Floats:
 
 def leader_weight(arms: int, student: bool) -> float:
     """The weight of the process against an arm that follows declared leaders; Student's is split among them."""
-    if arms <= 2:
+    if arms <= (50 if student else 2):
         return 0.0
-    return 0.1 if student else 0.5
+    return 0.1 if student else 0.8
 
 
 def pair_weight(arms: int, student: bool) -> float:
     """The weight of each process of a pair of arms."""
     return (1.0 - leader_weight(arms, student)) / max(1, arms - 1)
-
-
-def near_weight(arms: int, lanes: int) -> float:
-    """The weight of each process that shows the answer to be within epsilon of another arm."""
-    return 1.0 / (lanes * max(1, arms - 1))

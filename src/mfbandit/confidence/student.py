@@ -18,7 +18,7 @@ from mfbandit.blocks import Floats
 from mfbandit.confidence.race_rules import EFFECT_WEIGHTS, EFFECTS
 from mfbandit.kernel import kernel
 
-__all__ = ["at_most", "log_student", "lower_median"]
+__all__ = ["ascending", "at_most", "log_student", "lower_median"]
 
 _EFFECTS = EFFECTS.shape[0]
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
@@ -56,7 +56,7 @@ def log_student(n: int, t: float) -> float:
     Examples
     --------
     >>> round(log_student(5, 2.2), 6)
-    5.499269
+    5.911163
     """
     start = log_moment(n, 0.0)
     top, total = _NOTHING, 0.0
@@ -68,7 +68,21 @@ def log_student(n: int, t: float) -> float:
             top = one
         else:
             total += EFFECT_WEIGHTS[i] * math.exp(one - top)
-    return top + math.log(total)
+    return float(top + math.log(total))
+
+
+@kernel
+def ascending(values: Floats, size: int) -> None:
+    """Put the first numbers of an array in order (Shell's sort, with steps that shrink by 2.2)."""
+    step = size
+    while step > 1:
+        step = max(1, int(step / 2.2))
+        for i in range(step, size):
+            moved, j = values[i], i
+            while j >= step and values[j - step] > moved:
+                values[j] = values[j - step]
+                j -= step
+            values[j] = moved
 
 
 @kernel
