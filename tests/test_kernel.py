@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from mfbandit import kernel as module
-from mfbandit.kernel import bind, compiled, digest, kernel, slot, wrap64
+from mfbandit.kernel import bind, compiled, digest, kernel, slot, wrapped_product, wrapped_sum
+from mfbandit.rewards import mix
 
 RATE = 3
 
@@ -80,15 +81,22 @@ def test_digest_follows_code_constants_and_parts(monkeypatch):
     assert first != digest(bind(whole, part=double))
 
 
-def test_wrap64_agrees_with_wrapping_arithmetic():
-    @kernel
-    def scramble(x, y):
-        return wrap64(x * y) & 0xFFFFFFFF
+@kernel
+def scramble(x, y):
+    return wrapped_sum(wrapped_product(x, y), y) & 0xFFFFFFFF
 
-    scramble.__globals__["wrap64"] = wrap64
-    fast = compiled(scramble, store=False)
-    for x, y in [(3, 5), (2**40 + 17, -(2**41) + 3), (2**62, 7)]:
-        assert scramble(x, y) == fast(x, y)
+
+@kernel
+def scramble_small(x, y):
+    """The size of x is known to the compiler, which must not conclude that nothing overflows."""
+    return mix(wrapped_sum(x & 0x7FFFFFFF, y))
+
+
+@pytest.mark.parametrize("function", [scramble, scramble_small])
+def test_wrapping_arithmetic_is_the_same_compiled(function):
+    fast = compiled(function, store=False)
+    for x, y in [(3, 5), (2**40 + 17, -(2**41) + 3), (2**62, 7), (1, -0x61C8864680B583EB), (2, -0x61C8864680B583EB)]:
+        assert function(x, y) & (2**64 - 1) == fast(x, y) & (2**64 - 1)
 
 
 def test_missing_numba_names_the_package(monkeypatch):

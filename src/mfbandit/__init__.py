@@ -33,6 +33,8 @@ from mfbandit.forecast import Forecast, forecast
 from mfbandit.instances import (
     BernoulliLaw,
     BetaLaw,
+    BlockEffectLaw,
+    BlockTableLaw,
     GaussianLaw,
     Instance,
     TableLaw,
@@ -53,6 +55,8 @@ __all__ = [
     "Bernoulli",
     "BernoulliLaw",
     "BetaLaw",
+    "BlockEffectLaw",
+    "BlockTableLaw",
     "Bounded",
     "Calibration",
     "Elimination",

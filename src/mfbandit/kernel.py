@@ -1,8 +1,9 @@
 """Kernels: one text that runs as plain Python and, compiled, on CPU threads and on a GPU.
 
-This is the only file that knows numba. A function marked with `kernel` stays an ordinary Python
-function: it can be called, debugged and stepped through with nothing but NumPy installed. When it is
-asked for in compiled form, `compiled` rebuilds it, and every kernel it calls, as numba dispatchers.
+This is the only file that knows numba, with `mfbandit.wrapping` for whole numbers of 64 bits. A function
+marked with `kernel` stays an ordinary Python function: it can be called, debugged and stepped through with
+nothing but NumPy installed. When it is asked for in compiled form, `compiled` rebuilds it, and every kernel
+it calls, as numba dispatchers.
 
 Algorithms are put together from parts. A part that is chosen later is declared as a `slot`, a
 function with a signature and no body, and filled by `bind`, which returns a copy of a kernel (and of
@@ -32,6 +33,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from mfbandit import wrapping
 from mfbandit.errors import MissingExtra
 
 __all__ = [
@@ -45,12 +47,12 @@ __all__ = [
     "parts",
     "product",
     "slot",
-    "wrap64",
+    "wrapped_product",
+    "wrapped_sum",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_MASK64 = (1 << 64) - 1
 #: How kernels are compiled. Parts are inlined and do not count references to arrays, since passing a
 #: state of many arrays to a function that is really called costs more than most functions do: together
 #: the two make LUCB five times faster. It follows that only entries may allocate.
@@ -90,10 +92,8 @@ def slot(function: F) -> F:
     return unfilled  # type: ignore[return-value]
 
 
-@kernel
-def wrap64(x: int) -> int:
-    """Keep the low 64 bits of an integer (compiled code wraps by itself)."""
-    return x & _MASK64
+wrapped_sum = kernel(wrapping.wrapped_sum)
+wrapped_product = kernel(wrapping.wrapped_product)
 
 
 @kernel
@@ -254,19 +254,9 @@ def _leave_streams_alone() -> None:
         errors.ColorShell = contextlib.nullcontext
 
 
-def _identity(x: int) -> int:
-    """What `wrap64` is where integers have 64 bits."""
-    return x
-
-
 def _rounded_product(x: float, y: float) -> float:
     """What `product` is on a GPU."""
     return float(dmul_rn(float(x), float(y)))  # type: ignore[name-defined]  # noqa: F821  (filled in)
-
-
-@functools.cache
-def _compiled_wrap64() -> Any:
-    return _numba().njit(inline="always")(_identity)
 
 
 _cpu: dict[tuple[str, str, bool], Any] = {}
@@ -293,8 +283,8 @@ def compiled(function: F, *, store: bool = True) -> F:
     numba = _numba()
 
     def build(part: Any, entry: bool) -> Any:
-        if part.__code__ is wrap64.__code__:
-            return _compiled_wrap64()
+        if part.__code__ in wrapping.on_cpu():
+            return wrapping.on_cpu()[part.__code__]
         name = f"{part.__name__}_{digest(part)}"
         key = (part.__module__, name, entry)
         if key not in _cpu:
@@ -340,8 +330,8 @@ def on_device(function: Callable[..., Any]) -> Any:
         name = f"{part.__name__}_{digest(part)}"
         key = (part.__module__, name)
         if key not in _device:
-            if part.__code__ is wrap64.__code__:
-                clone = _clone(_identity, {}, "wrap64")
+            if part.__code__ in wrapping.ON_DEVICE:
+                clone = _clone(wrapping.ON_DEVICE[part.__code__], {}, part.__name__)
             elif part.__code__ is product.__code__:
                 clone = _clone(_rounded_product, {"dmul_rn": cuda.libdevice.dmul_rn}, "product")
             else:

@@ -50,17 +50,51 @@ def tally(state: State, arm: int, fidelity: int, reward: float) -> None:
     """Count one reward in the statistics that the algorithm reads."""
 
 
+# What problems with blocks have otherwise is bound in place of the following: see `mfbandit.block_play`.
+
+
 @kernel
-def pull(problem: Arrays, law: Law, state: State, key: int, streams: int, arm: int, fidelity: int, count: int) -> None:
+def begin(problem: Arrays, state: State, key: int) -> None:
+    """Prepare a trial."""
+
+
+@kernel
+def block_of(law: Law, state: State, key: int, stream: int, fidelity: int, n: int) -> int:
+    """Where the n-th reward of a stream is drawn."""
+    return n
+
+
+@kernel
+def price(problem: Arrays, state: State, arm: int, fidelity: int) -> float:
+    """What each pull of a row costs."""
+    return float(problem.cost[arm, fidelity])
+
+
+@kernel
+def possible(state: State, arm: int, fidelity: int, count: int) -> int:
+    """How many of some pulls there is room for."""
+    return count
+
+
+@kernel
+def outcome(state: State, ended: bool) -> int:
+    """How a trial came to its end: 1 by itself, 0 at a limit."""
+    return 1 if ended else 0
+
+
+@kernel
+def pull(
+    problem: Arrays, law: Law, state: State, key: int, streams: int, arm: int, fidelity: int, count: int, cost: float
+) -> None:
     """Make some pulls of one arm at one fidelity."""
     column = problem.columns[fidelity]
     stream = int(arm) * streams + int(column)
     start = int(state.pulls[arm, fidelity])
     for n in range(start, start + count):
-        tally(state, arm, fidelity, draw(law, key, stream, arm, column, n))
+        tally(state, arm, fidelity, draw(law, key, stream, arm, column, block_of(law, state, key, stream, fidelity, n)))
     settle(state, arm, fidelity)
     state.clock[PULLS] += count
-    state.spent[0] += product(count, problem.cost[arm, fidelity])
+    state.spent[0] += product(count, cost)
 
 
 @kernel
@@ -101,8 +135,9 @@ def play(
         cut = False
         for row in range(rows):
             arm, fidelity, wanted = out[row, 0], out[row, 1], out[row, 2]
-            cost = problem.cost[arm, fidelity]
-            count = min(afford(limits.cost - state.spent[0], cost, wanted), limits.pulls - state.clock[PULLS])
+            cost = price(problem, state, arm, fidelity)
+            paid = min(afford(limits.cost - state.spent[0], cost, wanted), limits.pulls - state.clock[PULLS])
+            count = possible(state, arm, fidelity, paid)
             cut = count < wanted
             left = count
             while left > 0:
@@ -110,7 +145,7 @@ def play(
                 if reached < marks.shape[0]:
                     due = afford(marks[reached] - state.spent[0], cost, left)
                 if due > 0:
-                    pull(problem, law, state, key, streams, arm, fidelity, due)
+                    pull(problem, law, state, key, streams, arm, fidelity, due, cost)
                     left -= due
                 if left > 0:
                     mark(problem, params, state, reached, mark_pulls, mark_best)
@@ -169,6 +204,7 @@ def play_many(
     own: Any,
     numbers: Floats,
     wholes: Ints,
+    blocks: Any,
     seed: int,
     first: int,
     cost: Floats,
@@ -183,7 +219,7 @@ def play_many(
     """Play the trials `first`, `first` + 1, ... one after the other, one per entry of `cost`.
 
     `streams` are the fidelities of the user's problem, which number the reward streams; a round has `rows` at
-    most; `own` is the algorithm's memory, which lies in two blocks.
+    most; `own` is the algorithm's memory, which lies in two pieces; `blocks` are those of the problem, if it has any.
     """
     # Allocated here, arrays are known to have the same shape, which makes compiled code a few percent faster.
     arms, fidelities = problem.cost.shape
@@ -200,11 +236,13 @@ def play_many(
         np.zeros((arms, fidelities), np.float64),
         np.full(1, problem.rounder),
         np.zeros((arms, 3 * fidelities), np.float64),
-        problem.blocks,
+        blocks,
     )
     out = np.zeros((rows, 3), np.int64)
     for i in range(cost.shape[0]):
+        key = trial_key(seed, first + i)
         reset(state, numbers, wholes)
+        begin(problem, state, key)
         ended = play(
             problem,
             params,
@@ -212,7 +250,7 @@ def play_many(
             limits,
             state,
             out,
-            trial_key(seed, first + i),
+            key,
             streams,
             marks,
             mark_pulls[i],
@@ -221,7 +259,7 @@ def play_many(
         )
         cost[i] = state.spent[0]
         best[i] = recommend(problem, params, state)
-        stopped[i] = 1 if ended else 0
+        stopped[i] = outcome(state, ended)
         for k in range(arms):
             for m in range(fidelities):
                 pulls[i, k, problem.columns[m]] = state.pulls[k, m]

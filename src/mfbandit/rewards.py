@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.instances import BernoulliLaw, BetaLaw, GaussianLaw, Instance, TableLaw
-from mfbandit.kernel import kernel, wrap64
+from mfbandit.kernel import kernel, wrapped_product, wrapped_sum
 
 __all__ = ["Law", "draw_of", "law_arrays", "trial_key"]
 
@@ -65,22 +65,23 @@ def law_arrays(instance: Instance) -> Law:
 @kernel
 def mix(z: int) -> int:
     """Scramble 64 bits (the SplitMix64 finaliser)."""
-    z = wrap64((z ^ ((z >> 30) & 0x3FFFFFFFF)) * _MIX_A)
-    z = wrap64((z ^ ((z >> 27) & 0x1FFFFFFFFF)) * _MIX_B)
+    z = wrapped_product(z ^ ((z >> 30) & 0x3FFFFFFFF), _MIX_A)
+    z = wrapped_product(z ^ ((z >> 27) & 0x1FFFFFFFFF), _MIX_B)
     return z ^ ((z >> 31) & 0x1FFFFFFFF)
 
 
 @kernel
 def trial_key(seed: int, trial: int) -> int:
     """The key of one trial."""
-    return mix(wrap64(mix(wrap64(seed * _GOLDEN)) + (trial + 1) * _GOLDEN))
+    return mix(wrapped_sum(mix(wrapped_product(seed, _GOLDEN)), wrapped_product(trial + 1, _GOLDEN)))
 
 
 @kernel
 def bits(key: int, stream: int, n: int, part: int) -> int:
     """64 random bits for the n-th pull of a stream; `part` tells apart several draws for one pull."""
-    named = mix(wrap64(key + (stream + 1) * _GOLDEN))
-    return mix(wrap64(named + (n + 1) * _GOLDEN + part * _MIX_A))
+    named = mix(wrapped_sum(key, wrapped_product(stream + 1, _GOLDEN)))
+    numbered = wrapped_sum(named, wrapped_product(n + 1, _GOLDEN))
+    return mix(wrapped_sum(numbered, wrapped_product(part, _MIX_A)))
 
 
 @kernel

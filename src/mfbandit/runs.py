@@ -38,6 +38,8 @@ class Runs:
         Where each run stood when its cost reached each mark.
     trace : array (trials, rows, 3)
         The first rows (arm, fidelity, count) of each run, on request.
+    out_of_room : array of bool (trials,)
+        Which runs ended because there was no room for the rewards of more blocks; none without blocks.
     seconds : float
         Wall-clock time of the simulation.
     """
@@ -56,6 +58,7 @@ class Runs:
     mark_pulls: Ints = field(repr=False)
     mark_best: Ints = field(repr=False)
     trace: Ints = field(repr=False)
+    out_of_room: npt.NDArray[np.bool_] = field(repr=False)
 
     @property
     def trials(self) -> int:
@@ -95,7 +98,9 @@ class Runs:
         from mfbandit import theory
 
         bounded = self.policy.objective == "regret"
-        limit = None if bounded else theory.limit(self.instance, self.goal.delta)
+        # What no policy can do without is not known for arms that share blocks.
+        known = not bounded and self.instance.problem.blocks is None
+        limit = theory.limit(self.instance, self.goal.delta) if known else None
         mean_cost = float(self.cost.mean())
         pulls = self.pulls.sum(axis=(1, 2))
         per_fidelity = not self.instance.problem.costs_per_arm
@@ -114,6 +119,7 @@ class Runs:
             "mean_pulls": float(pulls.mean()),
             "error_rate": float(self.wrong.mean()),
             "stopped_rate": float(self.stopped.mean()),
+            **({"out_of_room": int(self.out_of_room.sum())} if self.out_of_room.any() else {}),
             "limit": limit if limit is None or math.isfinite(limit) else None,
             "cost_over_limit": over,
             "mean_regret": float(self.regret.mean()) if per_fidelity else None,

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from mfbandit.algorithms import Policy
 from mfbandit.algorithms import policy as read_policy
+from mfbandit.block_play import OUT_OF_ROOM
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
@@ -58,10 +59,11 @@ def simulate(
         How many independent runs.
     seed : int
         Rewards are a function of the seed, the trial, the arm, the fidelity and the number of the
-        pull, so results do not depend on the number of threads or machines, and two policies share
-        their luck.
+        pull (with blocks: of the block), so results do not depend on the number of threads or machines,
+        and two policies share their luck.
     max_cost, max_pulls : optional
-        Where a run ends without an answer.
+        Where a run ends without an answer. With unlimited blocks it ends so too where the rewards of
+        one run would take more than 64 MB: see `Runs.out_of_room`.
     threads : int, optional
         CPU threads; all cores by default.
     device : {"cpu", "cuda", "python"}
@@ -142,13 +144,14 @@ def simulate(
         device=device,
         cost=results.cost,
         best=results.best,
-        stopped=results.stopped.astype(bool),
+        stopped=results.stopped == 1,
         pulls=results.pulls,
         seconds=seconds,
         marks=player.marks,
         mark_pulls=results.mark_pulls,
         mark_best=results.mark_best,
         trace=results.trace,
+        out_of_room=results.stopped == OUT_OF_ROOM,
     )
 
 

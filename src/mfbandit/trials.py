@@ -16,12 +16,15 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from mfbandit.algorithms import Policy
+from mfbandit.block_play import block_draw, block_law, block_parts, room_for_blocks
+from mfbandit.blocks import has_blocks, tally_block
 from mfbandit.core import Algorithm, Arrays, Floats, Goal, Ints, arrays, tally_for
-from mfbandit.errors import InvalidInput
+from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, compiled, digest
 from mfbandit.layout import layout
 from mfbandit.play import Limits, play_many
+from mfbandit.problem import Problem
 from mfbandit.rewards import draw_of, law_arrays
 
 __all__ = ["Advance", "Player", "Prepared", "Results", "Simulation", "limit", "pieces", "play_all", "prepare", "whole"]
@@ -109,10 +112,16 @@ class Prepared:
 
 def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | None, max_pulls: int | None) -> Prepared:
     """Make a policy ready to run on an instance."""
-    problem = instance.problem
-    chosen.check(problem, goal)
+    problem = _seen(chosen, instance.problem)
+    chosen.check(instance.problem, goal)
     used = arrays(problem, chosen.columns(problem))
     algorithm = chosen.ready(problem, used, goal)
+    if has_blocks(used) != (algorithm.evidence == "blocks"):
+        raise PolicyError(
+            f"{chosen.name} takes rewards for independent, but the arms of this problem share blocks"
+            if has_blocks(used)
+            else f"{chosen.name} compares arms on blocks, and this problem has none"
+        )
     limits = Limits(
         cost=min(goal.budget, limit("max_cost", max_cost)),
         pulls=2**62 if max_pulls is None else whole("max_pulls", max_pulls, 1),
@@ -122,6 +131,11 @@ def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | No
     return Prepared(used, algorithm, limits, problem.n_fidelities)
 
 
+def _seen(chosen: Policy, problem: Problem) -> Problem:
+    """What a policy sees of a problem: one that takes rewards for independent sees no blocks."""
+    return problem.without_blocks() if getattr(chosen, "independent", False) else problem
+
+
 class Player:
     """A simulation made ready on this machine: plays any piece of its trials."""
 
@@ -129,15 +143,21 @@ class Player:
         self.simulation, self.device = simulation, device
         instance = simulation.instance
         self.ready = prepare(instance, simulation.policy, simulation.goal, simulation.max_cost, simulation.max_pulls)
-        algorithm = self.ready.algorithm
+        algorithm, used = self.ready.algorithm, self.ready.problem
+        blocks = instance.problem.blocks
+        if blocks is not None and device == "cuda":
+            raise InvalidInput("device 'cuda' cannot simulate problems with blocks: use device='cpu'")
+        whole_rewards = isinstance(instance.law, BernoulliLaw)
         self.text = bind(
             play_many,
+            {} if blocks is None else block_parts(used, blocks != "unlimited"),
             plan=algorithm.plan,
             recommend=algorithm.recommend,
-            draw=draw_of(instance),
-            tally=tally_for(algorithm, isinstance(instance.law, BernoulliLaw)),
+            draw=draw_of(instance) if blocks is None else block_draw(instance),
+            tally=tally_block if has_blocks(used) else tally_for(algorithm, whole_rewards),
         )
-        self.law = law_arrays(instance)
+        self.law: Any = law_arrays(instance) if blocks is None else block_law(instance)
+        self._rooms: list[Any] = []
         self.marks = np.array(simulation.marks, dtype=np.float64)
 
     @property
@@ -173,12 +193,15 @@ class Player:
             return
         cost, best, stopped, pulls, *noted = results
         memory = layout(ready.algorithm.memory, ready.problem)
-        blocks = memory.blocks()
+        pieces = memory.blocks()
+        # Much room takes time to make, so a thread takes over what another one left.
+        room = self._rooms.pop() if self._rooms else room_for_blocks(ready.problem)
         self.entry(
             *(ready.problem, ready.algorithm.params, self.law, ready.limits, ready.streams, ready.algorithm.rows),
-            *(memory.of(*blocks), *blocks, seed, first),
+            *(memory.of(*pieces), *pieces, room, seed, first),
             *(cost, best, stopped, pulls, marks, *noted),
         )
+        self._rooms.append(room)
         advance(len(cost), int(pulls.sum()))
 
 

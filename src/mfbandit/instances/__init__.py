@@ -3,6 +3,7 @@
 One TOML file in this folder is one built-in instance; adding a file adds an instance.
 """
 
+from mfbandit.instances.block_laws import BlockEffectLaw, BlockTableLaw
 from mfbandit.instances.instance import Instance, Violation
 from mfbandit.instances.laws import (
     BernoulliLaw,
@@ -22,6 +23,8 @@ from mfbandit.instances.loading import (
 __all__ = [
     "BernoulliLaw",
     "BetaLaw",
+    "BlockEffectLaw",
+    "BlockTableLaw",
     "GaussianLaw",
     "Instance",
     "InstanceSummary",

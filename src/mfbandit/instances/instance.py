@@ -12,29 +12,21 @@ from typing import Any
 import numpy as np
 
 from mfbandit.errors import InstanceError, ModelWarning
-from mfbandit.instances.laws import (
-    BernoulliLaw,
-    BetaLaw,
-    GaussianLaw,
-    RewardLaw,
-    TableLaw,
-    law_from_json,
-)
-from mfbandit.problem import Bernoulli, Bounded, Gaussian, Problem
-from mfbandit.validation import FloatArray, Numbers, as_numbers, check_keys, frozen
+from mfbandit.instances.fitting import checked_means, fitting_law
+from mfbandit.instances.laws import RewardLaw, law_from_json
+from mfbandit.problem import Gaussian, Problem
+from mfbandit.validation import FloatArray, Numbers, check_keys, frozen
 
 __all__ = ["Instance", "Violation"]
 
 # Differences of decimal fractions are off by rounding: 0.6 - 0.5 > 0.1 in floats.
 _ROUNDING = 1e-9
-# Published averages of a table are rounded; what is farther away belongs to other data.
-_SAME_AVERAGE = 1e-6
 _MOST_NAMED = 10
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A mean that is farther from the truth than its bias bound allows.
+    """A mean that is farther from the truth than its bias bound allows, or the difference of two means.
 
     Parameters
     ----------
@@ -44,6 +36,9 @@ class Violation:
         Distance of its mean from the mean at the truest fidelity.
     bias
         The bound that this distance breaks.
+    other
+        Name of a second arm: then the difference of the two is so far from that of their truths, and the bound is
+        the pair bias of the fidelity.
 
     Examples
     --------
@@ -55,10 +50,16 @@ class Violation:
     fidelity: str
     difference: float
     bias: float
+    other: str | None = None
 
     @property
     def sentence(self) -> str:
         """The violation in words."""
+        if self.other is not None:
+            return (
+                f"the difference of the arms {self.arm!r} and {self.other!r} at fidelity {self.fidelity!r} is "
+                f"{self.difference:.6g} from that of their truths, beyond the pair bias {self.bias:.6g}"
+            )
         return (
             f"arm {self.arm!r}, fidelity {self.fidelity!r} is {self.difference:.6g} from the "
             f"truth, beyond its bias bound {self.bias:.6g}"
@@ -75,11 +76,12 @@ class Instance:
         What an algorithm is told.
     means
         Mean reward of every arm (row) at every fidelity (column), in reward units. With a
-        :class:`TableLaw` they may be left out.
+        :class:`TableLaw` or a :class:`BlockTableLaw` they may be left out.
     law
         :class:`BernoulliLaw` for Bernoulli rewards, :class:`GaussianLaw` for Gaussian ones (these
         two are the defaults), :class:`BetaLaw` or :class:`BernoulliLaw` for bounded ones, and
-        :class:`TableLaw` for all with a range.
+        :class:`TableLaw` for all with a range. With blocks: :class:`BlockTableLaw`, or
+        :class:`BlockEffectLaw` for unlimited ones.
     name
         What people call it.
     strict
@@ -118,8 +120,8 @@ class Instance:
             raise InstanceError(f"the name of an instance must be a text, got {name!r}")
         if not isinstance(strict, bool | np.bool_):
             raise InstanceError(f"strict is {strict!r}; it must be True or False")
-        fitting = _fitting_law(problem, law)
-        object.__setattr__(self, "means", _checked_means(problem, means, fitting))
+        fitting = fitting_law(problem, law)
+        object.__setattr__(self, "means", checked_means(problem, means, fitting))
         object.__setattr__(self, "problem", _centred(problem, self.means))
         object.__setattr__(self, "law", fitting)
         object.__setattr__(self, "name", str(name))
@@ -174,7 +176,21 @@ class Instance:
                 float(biases[k, m]),
             )
             for k, m in np.argwhere(broken)
-        ]
+        ] + self._pair_violations()
+
+    def _pair_violations(self) -> list[Violation]:
+        """The broken pair biases, with the two arms of each fidelity that differ most."""
+        found = []
+        offsets = self.means - self.truth[:, np.newaxis]
+        for m, fidelity in enumerate(self.problem.fidelities):
+            bound, name = fidelity.pair_bias, fidelity.name
+            high, low = int(np.argmax(offsets[:, m])), int(np.argmin(offsets[:, m]))
+            size = float(np.abs(self.means[[high, low], m]).max() + np.abs(self.truth[[high, low]]).max())
+            distance = float(offsets[high, m] - offsets[low, m])
+            if bound is not None and distance > bound + _ROUNDING * max(size, bound):
+                arms = self.problem.arms
+                found.append(Violation(arms[high], name, distance, bound, other=arms[low]))
+        return found
 
     def evaluator(self, seed: int = 0) -> Callable[[Any], float]:
         """Return a function that draws the reward of a pull: see :func:`mfbandit.tables.evaluator`."""
@@ -240,100 +256,6 @@ def _centred(problem: Problem, means: FloatArray) -> Problem:
     if not isinstance(problem.reward, Gaussian):
         return problem
     return problem.with_reward(problem.reward.near(float(means[:, problem.truest].max())))
-
-
-def _fitting_law(problem: Problem, law: object) -> RewardLaw:
-    """Return the law, or the default one, if rewards drawn from it are of the problem's kind."""
-    kind = problem.reward
-    if law is None:
-        return _default_law(kind)
-    if isinstance(law, GaussianLaw) and isinstance(kind, Gaussian):
-        if law.sigma > kind.scale:
-            raise InstanceError(f"{law} is noisier than the problem promises: its sigma must be at most {kind.scale}")
-        return law
-    if isinstance(law, BernoulliLaw) and isinstance(kind, Bernoulli | Bounded):
-        return law
-    if isinstance(law, BetaLaw) and isinstance(kind, Bounded):
-        return law
-    if isinstance(law, TableLaw) and isinstance(kind, Bernoulli | Bounded):
-        _check_table(problem, law, kind)
-        return law
-    raise InstanceError(
-        f"the reward law {law!r} does not fit the reward kind {kind}: Bernoulli goes with "
-        "BernoulliLaw or TableLaw, Gaussian with GaussianLaw, Bounded with BetaLaw, TableLaw or "
-        "BernoulliLaw"
-    )
-
-
-def _default_law(kind: Bernoulli | Bounded | Gaussian) -> RewardLaw:
-    if isinstance(kind, Bernoulli):
-        return BernoulliLaw()
-    if isinstance(kind, Gaussian):
-        return GaussianLaw(kind.scale)
-    raise InstanceError(
-        f"the reward kind {kind} leaves the reward law open: pass law=BetaLaw(concentration), "
-        "BernoulliLaw() or TableLaw(cells)"
-    )
-
-
-def _check_table(problem: Problem, law: TableLaw, kind: Bernoulli | Bounded) -> None:
-    expected = problem.n_arms, problem.n_fidelities
-    if law.shape != expected:
-        raise InstanceError(
-            f"the table has {law.shape[0]} rows of {law.shape[1]} cells; the problem has "
-            f"{expected[0]} arms and {expected[1]} fidelities"
-        )
-    for k, cells in enumerate(law.cells):
-        for m, rewards in enumerate(cells):
-            for row in np.flatnonzero((rewards < kind.low) | (rewards > kind.high)):
-                raise InstanceError(
-                    f"the table holds the reward {rewards[row]} in row {row} of "
-                    f"{_cell_name(problem, k, m)}, outside the reward range "
-                    f"[{kind.low}, {kind.high}]"
-                )
-
-
-def _checked_means(problem: Problem, means: object, law: RewardLaw) -> FloatArray:
-    """Return the means as a read-only array after checking its shape and range."""
-    if means is None:
-        if not isinstance(law, TableLaw):
-            raise InstanceError(f"means are missing: {law} needs one row of means per arm")
-        return law.means
-    table = as_numbers(means, "means", InstanceError, problem.arms)
-    expected = problem.n_arms, problem.n_fidelities
-    if table.shape != expected:
-        raise InstanceError(
-            f"means have shape {table.shape}; {expected[0]} arms and {expected[1]} fidelities need shape {expected}"
-        )
-    for k, m in np.argwhere(~np.isfinite(table)):
-        raise InstanceError(f"the mean of {_cell_name(problem, k, m)} is {table[k, m]}; means must be finite")
-    _check_range(problem, table)
-    if isinstance(law, TableLaw):
-        _check_averages(problem, table, law)
-        return law.means
-    return frozen(table)
-
-
-def _check_range(problem: Problem, means: FloatArray) -> None:
-    low, high = problem.reward.low, problem.reward.high
-    if low is None or high is None:
-        return
-    for k, m in np.argwhere((means < low) | (means > high)):
-        raise InstanceError(
-            f"the mean of {_cell_name(problem, k, m)} is {means[k, m]}, outside the reward range [{low}, {high}]"
-        )
-
-
-def _check_averages(problem: Problem, means: FloatArray, law: TableLaw) -> None:
-    for k, m in np.argwhere(np.abs(means - law.means) > _SAME_AVERAGE * problem.reward.span):
-        raise InstanceError(
-            f"the mean of {_cell_name(problem, k, m)} is {means[k, m]}, but its table cell "
-            f"averages {law.means[k, m]:.9g}; leave means out to take the averages"
-        )
-
-
-def _cell_name(problem: Problem, k: int, m: int) -> str:
-    return f"arm {problem.arms[k]!r}, fidelity {problem.fidelities[m].name!r}"
 
 
 def _levels_to_the_caller() -> int:

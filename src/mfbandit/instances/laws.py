@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mfbandit.errors import InstanceError
+from mfbandit.instances.block_laws import BlockEffectLaw, BlockTableLaw
 from mfbandit.validation import (
     FloatArray,
     Numbers,
@@ -164,13 +165,15 @@ class TableLaw:
         return type(self), (self.cells,)
 
 
-RewardLaw: TypeAlias = BernoulliLaw | GaussianLaw | BetaLaw | TableLaw
+RewardLaw: TypeAlias = BernoulliLaw | GaussianLaw | BetaLaw | TableLaw | BlockTableLaw | BlockEffectLaw
 
 _LAWS: dict[str, tuple[type[RewardLaw], tuple[str, ...]]] = {
     "bernoulli": (BernoulliLaw, ()),
     "gaussian": (GaussianLaw, ("sigma",)),
     "beta": (BetaLaw, ("concentration",)),
     "table": (TableLaw, ("cells",)),
+    "block_table": (BlockTableLaw, ("values",)),
+    "block_effect": (BlockEffectLaw, ("rho", "sigma")),
 }
 
 
@@ -184,7 +187,7 @@ def law_from_json(data: Mapping[str, Any]) -> RewardLaw:
 
     Returns
     -------
-    BernoulliLaw or GaussianLaw or BetaLaw or TableLaw
+    BernoulliLaw, GaussianLaw, BetaLaw, TableLaw, BlockTableLaw or BlockEffectLaw
 
     Examples
     --------
