@@ -26,7 +26,6 @@ from mfbandit.kernel import kernel
 from mfbandit.layout import integers
 from mfbandit.rewards import uniform
 from mfbandit.study import Pull, Study, create_study, import_study, load_study
-from mfbandit.study.course import Course
 from mfbandit.study.noted import dump_state
 
 LANES = [
@@ -81,6 +80,7 @@ class Lockstep(Policy):
 
     last: int = 30
     guarantee: ClassVar[bool] = True
+    on_blocks: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -408,7 +408,7 @@ def test_cells_at_their_worst_need_blocks(pair: mf.Problem) -> None:
 def test_normal_rewards_that_are_all_0_or_1_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     scores = mf.Problem(["a", "b"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited")
     study = create_study(scores, policy=Lockstep(last=100), storage=tmp_path / "s.db")
-    with pytest.raises(StudyError, match="20 rewards so far are all 0 or 1.*declare reward='bernoulli'"):
+    with pytest.raises(StudyError, match=r"20 rewards so far are all 0 or 1.*declare reward='bernoulli'"):
         play(study, lambda pull: float(pull.index % 2))
     assert study.view().pulls == load_study(str(tmp_path / "s.db")).view().pulls == 20
     with pytest.raises(StudyError, match="20 rewards so far"):

@@ -77,7 +77,7 @@ class Certificate:
         """The certificate of a study as it stands, and the digest of its log."""
         settings, state = view.settings, view.state
         # Its kind of reward has the origin that the statistics are relative to.
-        problem, names = settings.seen.with_reward(view.problem.reward), settings.problem.arms
+        problem, names = settings.problem.with_reward(view.problem.reward), settings.problem.arms
         statistics = {
             names[arm]: {part: getattr(state, part)[k].tolist() for part in STATISTICS}
             for k, arm in enumerate(view.arms)

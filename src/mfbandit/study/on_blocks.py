@@ -7,7 +7,8 @@ again; both must be what the study's seed gives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from mfbandit.blocks import NOBODY, enlarged, open_block
 from mfbandit.core import STUDENT, Ints, State
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.rewards import trial_key
+from mfbandit.storage.records import FAILURE
 from mfbandit.study.lineup import Lineup
 from mfbandit.study.round import Row
 from mfbandit.study.settings import Settings
 
-__all__ = ["BlockBook", "RaceLog", "write_blocks"]
+__all__ = ["BlockBook", "RaceLog", "missing_cells", "write_blocks"]
 
 #: A plan opens at most so many blocks of a lane in one round, or this share of those that are open, or a batch.
 _MOST_OPENED, _SHARE_OPENED = 8, 0.03
@@ -193,6 +195,14 @@ class RaceLog:
             f"{self._known} rewards so far are all 0 or 1, and nothing can be proven as if they were normal: "
             "declare reward='bernoulli' and start anew"
         )
+
+
+def missing_cells(settings: Settings, records: Iterable[Sequence[Any]]) -> list[int]:
+    """The pulls of a race that failed too often, by the records of rounds that are over."""
+    if settings.on_failure != "worst":
+        return []
+    failures = Counter(record[1] for record in records if record[0] == FAILURE)
+    return [pull for pull, count in failures.items() if count > settings.retries]
 
 
 def write_blocks(opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -22,7 +21,7 @@ from mfbandit.kernel import compiled_or_plain, kernel
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
 from mfbandit.study.noted import apply_last_notes, check_layout, read_round, read_rows
-from mfbandit.study.on_blocks import RaceLog
+from mfbandit.study.on_blocks import RaceLog, missing_cells
 from mfbandit.study.round import Round
 from mfbandit.study.settings import Settings
 
@@ -87,7 +86,7 @@ def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: in
     """Enter the results of finished rounds into the statistics."""
     rows = read_rows(texts)
     results = [record for record in settled if record[0] == RESULT and record[1] >= first]
-    results += _missing(course, settled)
+    results += [Record(RESULT, pull, math.nan) for pull in missing_cells(course.settings, settled)]
     pulls = np.array([record[1] for record in results], dtype=np.int64)
     rewards = np.array([record[2] for record in results], dtype=np.float64)
     order = np.argsort(pulls, kind="stable")
@@ -134,15 +133,6 @@ def _race(course: Course, race: RaceLog, texts: Sequence[str], rewards: Floats) 
             first += row.size
     course.state = course.state._replace(blocks=state.blocks)
     return np.array(costs)
-
-
-def _missing(course: Course, settled: Sequence[Record]) -> list[Record]:
-    """Cells of a race that failed too often, as results that are missing."""
-    if course.settings.on_failure != "worst":
-        return []
-    failures = Counter(record[1] for record in settled if record[0] == FAILURE)
-    retries = course.settings.retries
-    return [Record(RESULT, pull, math.nan) for pull, count in failures.items() if count > retries]
 
 
 def _places(course: Course, rows: Ints) -> Ints:
