@@ -35,8 +35,6 @@ StudyName: TypeAlias = Annotated[
 Patience: TypeAlias = Annotated[
     float, typer.Option(help="Seconds for which a storage that does not answer is tried again.")
 ]
-#: What is said of the block of a pull, where it has one.
-_BLOCK, _PLAIN_BLOCK = ("block", "block seed"), ("block", "block_seed")
 PullId: TypeAlias = Annotated[int, typer.Argument(metavar="PULL", help="Its id.", show_default=False)]
 
 
@@ -99,16 +97,8 @@ def ask(
     if json:
         print_json({"status": where, "pulls": [_plain(pull) for pull in pulls]})
     elif pulls:
-        on_blocks = pulls[0].block is not None
-        headings = ("pull", "arm", "fidelity", "seed", "index", *(_BLOCK if on_blocks else ()), "cost")
-        rows = [
-            (
-                *(str(p.id), shown(p.arm), shown(p.fidelity), str(p.seed), str(p.index)),
-                *((str(p.block), str(p.block_seed)) if on_blocks else ()),
-                amount(p.cost),
-            )
-            for p in pulls
-        ]
+        headings = ("pull", "arm", "fidelity", "seed", "index", "cost")
+        rows = [(str(p.id), shown(p.arm), shown(p.fidelity), str(p.seed), str(p.index), amount(p.cost)) for p in pulls]
         print_table(headings, rows)
     if not pulls:
         waits = f"{_out(opened)} pulls are out, and their results are needed first"
@@ -242,8 +232,7 @@ def _out(study: Study) -> int:
 
 def _plain(pull: Pull) -> dict[str, Any]:
     """A pull for programs."""
-    told = ("id", "arm", "fidelity", "cost", "seed", "index", *(() if pull.block is None else _PLAIN_BLOCK))
-    return {key: getattr(pull, key) for key in told}
+    return {key: getattr(pull, key) for key in ("id", "arm", "fidelity", "cost", "seed", "index")}
 
 
 def _confirm(study: Study, pull: int, counts: bool, json: bool) -> None:

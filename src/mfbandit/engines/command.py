@@ -19,9 +19,7 @@ from mfbandit.study.pull import Pull
 
 __all__ = ["Command", "check_timeout", "is_number"]
 
-_PLACES = ("arm", "fidelity", "seed", "index", "id", "cost", "block", "block_seed")
-#: What a pull without a block must not inherit from the environment.
-_VARIABLES = ("MFBANDIT_BLOCK", "MFBANDIT_BLOCK_SEED")
+_PLACES = ("arm", "fidelity", "seed", "index", "id", "cost")
 _PLACE = re.compile(r"\{([A-Za-z_]+)\}")
 
 
@@ -39,11 +37,10 @@ def check_timeout(timeout: float | None, what: str = "timeout") -> None:
 class Command:
     """An evaluator that runs a command once per pull.
 
-    The command gets the pull in place of ``{arm}``, ``{fidelity}``, ``{seed}``, ``{index}``, ``{id}``,
-    ``{cost}`` and, on blocks, ``{block}`` and ``{block_seed}`` in its arguments; if it has none of these, the
-    arm, the fidelity and the seed follow its own arguments. They are also in its environment, as MFBANDIT_ARM,
-    MFBANDIT_FIDELITY, MFBANDIT_SEED, MFBANDIT_BLOCK, MFBANDIT_BLOCK_SEED and so on. No shell comes
-    between, so names need no quoting, whatever is in them. The last line that it prints
+    The command gets the pull in place of ``{arm}``, ``{fidelity}``, ``{seed}``, ``{index}``, ``{id}`` and
+    ``{cost}`` in its arguments; if it has none of these, the arm, the fidelity and the seed follow its own
+    arguments. They are also in its environment, as MFBANDIT_ARM, MFBANDIT_FIDELITY, MFBANDIT_SEED and so
+    on. No shell comes between, so names need no quoting, whatever is in them. The last line that it prints
     is the reward; of what it prints only the last 64 kilobytes are kept. Another exit code than 0, another
     text than a number, and running for too long are failures.
 
@@ -81,19 +78,14 @@ class Command:
 
     def __call__(self, pull: Pull) -> float | str:
         """Run the command for a pull; returns the reward that it prints."""
-        known = {place: getattr(pull, place, None) for place in _PLACES}
-        values = {place: str(value) for place, value in known.items() if value is not None}
-        if "block" not in values and not _named(self.words).isdisjoint(("block", "block_seed")):
-            raise StudyError(f"{self._name} is to be told the block, but the problem has none: pass blocks= to Problem")
-        environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
-        environment |= {f"MFBANDIT_{place.upper()}": value for place, value in values.items()}
+        values = {place: str(getattr(pull, place)) for place in _PLACES}
         try:
             ended = self._programs.run(
                 pull.id,
                 [_PLACE.sub(lambda place: values.get(place[1], place[0]), word) for word in self.words],
                 self.timeout,
                 cwd=self.folder,
-                env=environment,
+                env={**os.environ, **{f"MFBANDIT_{place.upper()}": value for place, value in values.items()}},
             )
         except (OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
@@ -135,11 +127,6 @@ class Command:
         self.__init__(**state)  # type: ignore[misc]
 
 
-def _named(words: Sequence[str]) -> set[str]:
-    """What of a pull some words have places for."""
-    return {place for word in words for place in _PLACE.findall(word)}
-
-
 def _words(command: str | Sequence[str]) -> list[str]:
     """The program and its arguments, with places for the pull."""
     try:
@@ -148,8 +135,11 @@ def _words(command: str | Sequence[str]) -> list[str]:
         raise InvalidInput(f"the command {command!r} cannot be split into words: {error}") from None
     if not words or not all(isinstance(word, str) for word in words) or not words[0]:
         raise InvalidInput(f"a command is a program and its arguments, got {command!r}")
-    for place in sorted(_named(words)):
+    found = [place for word in words for place in _PLACE.findall(word)]
+    for place in found:
         near = difflib.get_close_matches(place, _PLACES, n=1, cutoff=0.75)
         if place not in _PLACES and near:
             raise InvalidInput(f"the command has {{{place}}}; did you mean {{{near[0]}}}?")
-    return words if not _named(words).isdisjoint(_PLACES) else [*words, "{arm}", "{fidelity}", "{seed}"]
+    if not set(found) & set(_PLACES):
+        words += ["{arm}", "{fidelity}", "{seed}"]
+    return words
