@@ -77,8 +77,8 @@ def block_order(seed: int, lanes: int, size: int, shared: bool) -> Ints:
     Examples
     --------
     >>> block_order(seed=1, lanes=2, size=4, shared=True)
-    array([[0, 3, 1, 2],
-           [0, 3, 1, 2]])
+    array([[0, 1, 3, 2],
+           [0, 1, 3, 2]])
     """
     order = np.zeros((lanes, size), dtype=np.int64)
     key = trial_key(seed, 0)
