@@ -241,7 +241,7 @@ def _bias(bias: Any) -> str:
 
 
 def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str, Any] | None) -> str:
-    evidence = "" if beaten is None else f"{beaten['evidence']:.2f}"
+    evidence = "" if beaten is None else _evidence(beaten)
     best = arm.arm == result.best
     cells = "".join(f"<td>{_cell(arm, name)}</td>" for name in names)
     ends: tuple[float, float] | None = (arm.low, arm.high)
@@ -256,6 +256,13 @@ def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str,
     )
 
 
+def _evidence(beaten: dict[str, Any]) -> str:
+    """The logarithm of the evidence against an arm; races say the level at which it is beaten."""
+    if "level" not in beaten:
+        return f"{beaten['evidence']:.2f}"
+    return f"{-math.log(beaten['level']):.2f}" if beaten["level"] > 0.0 else "certain"
+
+
 def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> str:
     if arm.retired is not None:
         return f"given up: {arm.retired}"
@@ -264,7 +271,8 @@ def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> s
         return "best" if certified else "leads"
     if arm.arm in result.tied:
         return "equal"
-    by = f" by {beaten['by']}" if beaten is not None and beaten["by"] != result.best else ""
+    winner = result.best if beaten is None else beaten.get("by", result.best)
+    by = f" by {winner}" if winner != result.best else ""
     return f"beaten{by}" if certified else "open"
 
 

@@ -76,7 +76,8 @@ class Lineup:
     def proves(self, settings: Settings, problem: Problem, state: State) -> bool:
         """Whether the answer of a policy that has stopped by itself is proven by what a certificate holds."""
         if problem.blocks is not None:
-            return bool(race_of(settings, problem, self.columns, state).certified(self.answer(state)))
+            answer = self.answer(state)
+            return answer >= 0 and bool(race_of(settings, problem, self.columns, state).certified(answer))
         if not settings.policy.proven_for(settings.problem):
             return False
         answer = self.answer(state)

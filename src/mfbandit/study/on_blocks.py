@@ -171,7 +171,9 @@ class RaceLog:
         return state
 
     def enter(self, opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> None:
-        """Note a round that was planned."""
+        """Note a round that was planned; the last one may have no pulls."""
+        if not rows:
+            return
         plain = [[row.arm, row.fidelity, row.size] for row in rows]
         self.rounds.append({"opened": [list(one) for one in opened], "rows": plain})
 

@@ -107,4 +107,5 @@ class Standing:
 
     def recommend(self) -> int:
         """The arm the policy would answer with, as an index of the problem; -1 if none is left."""
-        return self.lineup.arms[self.lineup.answer(self.state)] if self.lineup.arms else -1
+        place = self.lineup.answer(self.state) if self.lineup.arms else -1
+        return self.lineup.arms[place] if place >= 0 else -1
