@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import random
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -97,52 +94,6 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The policy can be read back by its name."""
     monkeypatch.setitem(algorithms.REGISTRY, "lockstep", Entry(Lockstep, {}, "Lockstep", "lockstep"))
     return
-
-
-class FakeRace:
-    """Proves what has been seen on ten blocks of the truest fidelity."""
-
-    def __init__(self, state: Any) -> None:
-        self.state = state
-
-    @classmethod
-    def of_state(cls, problem: Any, columns: Any, delta: Any, epsilon: Any, state: Any) -> FakeRace:
-        return cls(state)
-
-    def certified(self, answer: int) -> bool:
-        return bool(self.state.pulls[:, -1].min() >= 10)
-
-    def confidence(self, answer: int) -> float:
-        return min(1.0, self.state.pulls[:, -1].min() / 10)
-
-    def regret_bound(self, answer: int) -> float:
-        return math.inf
-
-    def differences(self, answer: int) -> dict[int, tuple[float, float]]:
-        return {arm: (-1.0, 1.0) for arm in range(3) if arm != answer}
-
-    def tied(self, answer: int) -> list[int]:
-        return [answer]
-
-
-class FakeCertificate:
-    """Says of which kind it is."""
-
-    @classmethod
-    def of(cls, view: Any, digest: str) -> FakeCertificate:
-        return cls()
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "blocks"}
-
-
-@pytest.fixture(autouse=True)
-def evidence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the evidence is there."""
-    module = ModuleType("mfbandit.confidence.race")
-    module.Race = FakeRace  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "mfbandit.confidence.race", module)
-    monkeypatch.setattr("mfbandit.certificate.RaceCertificate", FakeCertificate, raising=False)
 
 
 def problem(blocks: int | str = "unlimited", **options: Any) -> mf.Problem:
