@@ -16,7 +16,7 @@ from mfbandit.cli.answer import print_result
 from mfbandit.history import history
 from mfbandit.plots_study import differences, spend
 from mfbandit.rewards import normal, uniform
-from mfbandit.study import Pull, Study, create_study, import_study, load_study
+from mfbandit.study import Pull, Result, Study, create_study, import_study, load_study
 from mfbandit.study.noted import dump_state
 
 LANES = [
@@ -111,6 +111,13 @@ def test_order_and_interruptions_change_nothing(problem: mf.Problem, tmp_path: P
     assert_same(import_study(tmp_path / "study.jsonl"), calm)
 
 
+def assert_honest(result: Result) -> None:
+    """The certificate of an answer that is not proven has no other fault than that."""
+    verdict = mf.verify(result.certificate)
+    assert not verdict.valid
+    assert all("it is not shown that" in reason for reason in verdict.reasons), verdict.reasons
+
+
 @pytest.mark.parametrize("problem", PROBLEMS, ids=NAMES)
 def test_a_running_study_has_a_certificate_too(problem: mf.Problem) -> None:
     study = create_study(problem)
@@ -120,8 +127,7 @@ def test_a_running_study_has_a_certificate_too(problem: mf.Problem) -> None:
             study.tell(pull, evaluate(pull))
     result = study.result()
     assert result.status == "running"
-    verdict = mf.verify(result.certificate)
-    assert verdict.valid, verdict.reasons
+    assert_honest(result)
     assert result.certificate["pulls"] == study.current().folded_pulls
     assert result.regret_bound is None or result.regret_bound >= 0.0
 
@@ -196,7 +202,7 @@ def test_a_failing_cell_counts_at_its_worst(tmp_path: Path) -> None:
 
 
 def test_a_service_that_fails_for_all_gives_up_no_cell() -> None:
-    study = create_study(FINITE, on_failure="worst", retries=0)
+    study = create_study(FINITE, on_failure="worst", retries=2)
 
     def broken(pull: Pull) -> float:
         raise ConnectionError("no route")
@@ -206,7 +212,7 @@ def test_a_service_that_fails_for_all_gives_up_no_cell() -> None:
     assert study.current().state.blocks.missing.sum() == 0
 
 
-@pytest.mark.parametrize("limit", [0.34, 3.0, 11.1])
+@pytest.mark.parametrize("limit", [0.4, 3.0, 11.1])
 def test_max_cost_holds(limit: float) -> None:
     study = play(create_study(FINITE, max_cost=limit))
     frame = study.to_frame()
@@ -215,7 +221,7 @@ def test_max_cost_holds(limit: float) -> None:
     assert limit - 6.0 < study.cost <= limit
     result = study.result()
     assert sum(arm.cost for arm in result.arms) == pytest.approx(study.cost)
-    assert mf.verify(result.certificate).valid
+    assert_honest(result)
 
 
 def shared_part(pull: Pull) -> float:
