@@ -81,7 +81,7 @@ def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "problem",
     [
-        mf.Problem(["a", "b", "c", "d"], [mf.Fidelity("exact", 1.0, block_cost=0.5)], blocks=100_000),
+        mf.Problem(["a", "b", "c", "d"], [mf.Fidelity("exact", 1.0, block_cost=0.5)], blocks=2000),
         mf.Problem(["a", "b", "c", "d"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited"),
     ],
     ids=["finite", "normal"],

@@ -63,6 +63,13 @@ class Course(Standing):
         """How many pulls were planned so far."""
         return self.round.first + self.round.size
 
+    def block_at(self, place: int, seed: int) -> tuple[int | None, int | None]:
+        """The block of a place of the round being played, and its seed; `seed` is that of the pull."""
+        if self.book is None:
+            return None, None
+        block = self.round.block_of(place)
+        return block, self.book.seed(self.round.row_of(place).fidelity, block, seed)
+
     @property
     def due(self) -> bool:
         """Whether a round has to be planned."""

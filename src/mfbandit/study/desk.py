@@ -87,9 +87,8 @@ class Desk(Replica):
         pulls: list[Pull] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            course = self._follow(news)
+            course, records = self._follow(news), []
             self._drop(pulls)
-            records = []
             if course.due:
                 self.code.check()
                 records.append(course.plan())
@@ -234,8 +233,7 @@ class Desk(Replica):
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             nonlocal verdict
-            course = self._follow(news)
-            records: list[Record] = []
+            course, records = self._follow(news), list[Record]()
             if number >= course.asked and self._may_plan():
                 records.append(course.plan())
             verdict = self._verdict(pull, number)
@@ -291,10 +289,7 @@ class Desk(Replica):
         row = playing.row_of(place)
         arm, fidelity, index = row.arm, row.fidelity, playing.index_of(place)
         seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
-        book, block, block_seed = self._course.book, None, None
-        if book is not None:
-            block = playing.block_of(place)
-            block_seed = book.seed(fidelity, block, seed)
+        block, block_seed = self._course.block_at(place, seed)
         return make_pull(
             {
                 "id": playing.first + place,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ _LEAST_ROOM = 64
 _ZERO_ONE = 20
 
 
+@lru_cache(maxsize=8)
+def _order(seed: int, lanes: int, size: int, shared: bool) -> Ints:
+    """The order of blocks, which takes long to make for a large set and is needed whenever a log is read."""
+    order = block_order(seed, lanes, size, shared)
+    order.flags.writeable = False
+    return order
+
+
 class BlockBook:
     """Which block each pull of a study is on, and what it costs."""
 
@@ -50,7 +59,7 @@ class BlockBook:
         #: The item at each position of each fidelity, for a race on a finite set.
         self.order: Ints | None = None
         if self._size and not self.independent:
-            self.order = block_order(settings.seed, self._lanes, self._size, self._shared)
+            self.order = _order(settings.seed, self._lanes, self._size, self._shared)
 
     def blocks(self, arm: int, fidelity: int, start: int, size: int) -> tuple[int, ...]:
         """The blocks of so many pulls of an arm at a fidelity, after `start` others."""
