@@ -10,11 +10,10 @@ without them: the study goes on for some time, to reach its certificate, and end
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mfbandit.storage.records import RESULT, ROUND
 from mfbandit.study.pull import Pull, Seeds
 
 if TYPE_CHECKING:
@@ -137,34 +136,25 @@ class PaidStudy:
 
 def told_pulls(study: Study) -> Iterator[tuple[Pull, float]]:
     """The pulls of a study that have a reward, with it, in the order of asking."""
-    from mfbandit.study.transfer import _kept
+    from mfbandit.study.on_blocks import BlockBook
+    from mfbandit.study.transfer import told_places
 
     problem, seeds = study.problem, Seeds(study.settings.seed)
-    planned: list[tuple[int, int, int]] = []
-    rewards: dict[int, float] = {}
-    for record in _kept(study):
-        if record.kind == RESULT:
-            rewards[record.pull] = record.value
-        elif record.kind == ROUND:
-            number = record.pull
-            for arm, fidelity, count in json.loads(record.text or "")["rows"]:
-                planned += [(place, arm, fidelity) for place in range(number, number + count)]
-                number += count
-    asked: dict[int, int] = {}
-    for number, arm, fidelity in planned:
-        stream = arm * problem.n_fidelities + fidelity
-        index = asked.get(stream, 0)
-        asked[stream] = index + 1
-        if number in rewards:
+    book = None if problem.blocks is None else BlockBook(study.settings)
+    for place, reward in told_places(study):
+        seed = seeds.seed(place.arm * problem.n_fidelities + place.fidelity, place.before)
+        if not math.isnan(reward):
             pull = Pull(
-                id=number,
-                arm=problem.arms[arm],
-                fidelity=problem.fidelities[fidelity].name,
-                cost=float(problem.costs[arm, fidelity]),
-                seed=seeds.seed(stream, index),
-                index=index,
-                arm_index=arm,
-                fidelity_index=fidelity,
+                id=place.pull,
+                arm=problem.arms[place.arm],
+                fidelity=problem.fidelities[place.fidelity].name,
+                cost=place.cost,
+                seed=seed,
+                index=place.before,
+                arm_index=place.arm,
+                fidelity_index=place.fidelity,
                 study=study.identity,
+                block=place.block,
+                block_seed=None if book is None else book.seed(place.fidelity, place.block or 0, seed),
             )
-            yield pull, rewards[number]
+            yield pull, reward

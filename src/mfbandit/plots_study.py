@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mfbandit.problem import Problem
     from mfbandit.study.result import ArmResult, Result
 
-__all__ = ["confidence_over_cost", "cost_against_confidence", "intervals", "spend"]
+__all__ = ["confidence_over_cost", "cost_against_confidence", "differences", "intervals", "spend"]
 
 BEST, OTHER = "#0072B2", "#9aa5b1"
 _MOST_ARMS = 40
@@ -77,6 +77,45 @@ def intervals(result: Result, *, truth: str | None = None, title: str = "") -> F
     return figure
 
 
+def differences(result: Result, *, title: str = "") -> Figure:
+    """Draw by how much the best arm is ahead of each other one, at least and at most; for studies on blocks.
+
+    Parameters
+    ----------
+    result : Result
+        The answer of a study on blocks.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Of more than 40 arms only the closest are shown.
+    """
+    if not result.differences:
+        raise InvalidInput("there are no differences to draw: the study is not on blocks, or has no results yet")
+    shown = sorted(result.differences.items(), key=lambda one: (one[1][0], one[1][1]), reverse=True)[-_MOST_ARMS:]
+    finite = [end for _, ends in shown for end in ends if math.isfinite(end)] or [0.0, 1.0]
+    margin = 0.05 * (max(finite) - min(finite)) or 1.0
+    reach = min(0.0, *finite) - margin, max(0.0, *finite) + margin
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(shown)))
+    for place, (_, (low, high)) in enumerate(shown):
+        ends = max(low, reach[0]), min(high, reach[1])
+        colour = BEST if low > 0.0 else OTHER
+        axes.plot(ends, [place, place], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
+    axes.axvline(0.0, color=INK, linewidth=0.8)
+    axes.set_yticks(range(len(shown)), [_short(arm) for arm, _ in shown])
+    axes.set_ylim(-0.7, len(shown) - 0.3)
+    axes.set_xlim(*reach)
+    axes.set_xlabel(f"{_short(result.best or '')} is ahead by (in colour: surely ahead)")
+    axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    left_out = len(result.differences) - len(shown)
+    set_title(axes, title + (f" ({left_out} more arms are not shown)" if left_out else ""))
+    return figure
+
+
 def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
     """Draw what was spent at each fidelity, and on how many pulls.
 
@@ -97,7 +136,9 @@ def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
     for m, fidelity in enumerate(problem.fidelities):
         pulls = [arm.pulls[fidelity.name] for arm in result.arms]
         counts.append(sum(pulls))
-        costs.append(sum(count * float(problem.costs[k, m]) for k, count in enumerate(pulls)))
+        # Every block on which anybody was measured was paid for once.
+        opening = fidelity.block_cost * max(pulls, default=0) if result.on_blocks else 0.0
+        costs.append(opening + sum(count * float(problem.costs[k, m]) for k, count in enumerate(pulls)))
     figure, (axes,) = canvas(1, width=7.2)
     figure.set_size_inches(7.2, 1.1 + 0.42 * max(2, len(costs)))
     places = range(len(costs))[::-1]

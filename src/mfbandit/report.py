@@ -36,6 +36,9 @@ _STATUS = {
 }
 
 
+_BOUNDS = "<th>lower bound</th><th>upper bound</th>"
+
+
 def write_report(result: Result, path: str | os.PathLike[str], study: Study | None = None) -> None:
     """Write the page of a result; the file appears when it is complete.
 
@@ -132,19 +135,10 @@ def _list(title: str, sentences: Sequence[str]) -> str:
 
 def _pictures(result: Result, study: Study | None) -> list[str]:
     from mfbandit.history import history
-    from mfbandit.plots_study import confidence_over_cost, intervals, spend
+    from mfbandit.plots_study import confidence_over_cost, spend
 
     problem = None if study is None else study.problem
-    truth = None if problem is None else problem.fidelities[problem.truest].name
-    parts = [
-        _section(
-            "What is known of each arm",
-            f"Bounds of the true means. All of them hold at once, whenever one looks, with probability "
-            f"{1.0 - result.delta:g}, provided that the bias bounds hold.",
-            intervals(result, truth=truth),
-            "Bounds of every arm's true mean",
-        )
-    ]
+    parts = [_known(result, None if problem is None else problem.fidelities[problem.truest].name)]
     if problem is not None:
         parts.append(
             _section(
@@ -165,6 +159,28 @@ def _pictures(result: Result, study: Study | None) -> list[str]:
             )
         )
     return parts
+
+
+def _known(result: Result, truth: str | None) -> str:
+    """What is known of each arm: bounds of its true mean or, on blocks, how far the best is ahead of it."""
+    from mfbandit.plots_study import differences, intervals
+
+    holds = (
+        f"All of them hold at once, whenever one looks, with probability {1.0 - result.delta:g}, provided that the "
+        "bias bounds hold."
+    )
+    if not result.on_blocks:
+        title, alternative = "What is known of each arm", "Bounds of every arm's true mean"
+        return _section(title, f"Bounds of the true means. {holds}", intervals(result, truth=truth), alternative)
+    if not result.differences:
+        return ""
+    facts = [holds]
+    if result.tied:
+        facts.append(f"Exactly as good on all blocks: {', '.join(map(repr, result.tied))}.")
+    if result.regret_bound is not None:
+        facts.append(f"No arm is better than {result.best!r} by more than {result.regret_bound:.4g}.")
+    title = "How far the best is ahead of each arm"
+    return _section(title, " ".join(facts), differences(result), "By how much the best is ahead of every other arm")
 
 
 def _section(title: str, text: str, figure: Figure, alternative: str) -> str:
@@ -192,12 +208,14 @@ def _certificate(result: Result, study: Study | None) -> str:
     ordered = sorted(result.arms, key=lambda arm: (arm.arm != result.best, -arm.high, -arm.low))
     rows = "".join(_arm_row(arm, result, names, beaten.get(arm.arm)) for arm in ordered)
     needed = "" if threshold is None else f"<small>needed: {threshold:.2f}</small>"
+    bounds = "<th>ahead by at least</th><th>at most</th>" if result.on_blocks else _BOUNDS
+    about = "by how much the best is ahead of it" if result.on_blocks else "the bounds of its true mean"
     return (
         f"<section><h2>The certificate</h2><p><b>{escape(str(result.certificate.get('claim', '')))}</b></p>"
-        "<p>For each arm the bounds of its true mean, who beat it and by how much evidence (its logarithm), "
+        f"<p>For each arm {about}, who beat it and by how much evidence (its logarithm), "
         "and, at each fidelity, the mean of its rewards and the number of pulls.</p>"
         "<div class='scroll'><table><thead><tr><th class='text'>arm</th><th class='text'>verdict</th>"
-        f"<th>evidence{needed}</th><th>lower bound</th><th>upper bound</th>"
+        f"<th>evidence{needed}</th>{bounds}"
         f"{head}<th>cost</th></tr></thead><tbody>{rows}</tbody></table></div>{_checkable(result)}</section>"
     )
 
@@ -223,15 +241,26 @@ def _bias(bias: Any) -> str:
 
 
 def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str, Any] | None) -> str:
-    evidence = "" if beaten is None else f"{beaten['evidence']:.2f}"
+    evidence = "" if beaten is None else _evidence(beaten)
     best = arm.arm == result.best
     cells = "".join(f"<td>{_cell(arm, name)}</td>" for name in names)
+    ends: tuple[float, float] | None = (arm.low, arm.high)
+    if result.on_blocks:
+        ends = result.differences.get(arm.arm)
+    low, high = ("&ndash;", "&ndash;") if ends is None else map(_number, ends)
     return (
         f"<tr{' class=best' if best else ''}><td class='text'>{escape(arm.arm)}</td>"
         f"<td class='text'>{escape(_verdict(arm, result, beaten))}</td><td>{evidence}</td>"
-        f"<td>{_number(arm.low)}</td>"
-        f"<td>{_number(arm.high)}</td>{cells}<td>{_amount(arm.cost)}</td></tr>"
+        f"<td>{low}</td>"
+        f"<td>{high}</td>{cells}<td>{_amount(arm.cost)}</td></tr>"
     )
+
+
+def _evidence(beaten: dict[str, Any]) -> str:
+    """The logarithm of the evidence against an arm; races say the level at which it is beaten."""
+    if "level" not in beaten:
+        return f"{beaten['evidence']:.2f}"
+    return f"{-math.log(beaten['level']):.2f}" if beaten["level"] > 0.0 else "certain"
 
 
 def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> str:
@@ -240,7 +269,10 @@ def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> s
     certified = result.status == "certified"
     if arm.arm == result.best:
         return "best" if certified else "leads"
-    by = f" by {beaten['by']}" if beaten is not None and beaten["by"] != result.best else ""
+    if arm.arm in result.tied:
+        return "equal"
+    winner = result.best if beaten is None else beaten.get("by", result.best)
+    by = f" by {winner}" if winner != result.best else ""
     return f"beaten{by}" if certified else "open"
 
 

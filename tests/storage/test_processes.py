@@ -44,7 +44,7 @@ def play(study: Study, pulls: int) -> None:
 
 def assert_like_one_worker(study: Study, settings: dict[str, object]) -> None:
     """Compare a study with one that a single undisturbed worker played in memory."""
-    alone = create_study(PROBLEM, **settings)  # type: ignore[arg-type]
+    alone = create_study(study.problem, **settings)  # type: ignore[arg-type]
     play(alone, study.view().pulls)
     assert study.to_frame().equals(alone.to_frame())
     assert (study.best, study.status, study.cost) == (alone.best, alone.status, alone.cost)
@@ -76,6 +76,31 @@ def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
     assert_all_there(study, confirmed, asked)
     assert_like_one_worker(study, settings)
     assert_like_one_worker(load_study(url), settings)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        mf.Problem(["a", "b", "c", "d"], [mf.Fidelity("exact", 1.0, block_cost=0.5)], blocks=2000),
+        mf.Problem(["a", "b", "c", "d"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited"),
+    ],
+    ids=["finite", "normal"],
+)
+def test_killed_workers_leave_races_on_blocks_as_they_are(problem: mf.Problem, url: str, tmp_path: Path) -> None:
+    # Rewards are drawn anew for every pull: nobody is the best, so that the race goes on.
+    settings: dict[str, object] = {"seed": 5, "delta": 1e-6}
+    study = create_study(problem, storage=url, lease_seconds=0.2, durable=False, **settings)  # type: ignore[arg-type]
+    confirmed = crew(study, workers=3, kills=25, folder=tmp_path)
+    asked = study.current().asked
+    play(study, asked)
+    assert_all_there(study, confirmed, asked)
+    for one in (study, load_study(url)):
+        assert_like_one_worker(one, settings)
+        alone = create_study(problem, **settings)  # type: ignore[arg-type]
+        play(alone, asked)
+        assert one.view().rounds == alone.view().rounds
+        assert one.view().rewards == alone.view().rewards
+        assert one.view().confidence == alone.view().confidence
 
 
 def test_sixteen_processes_share_a_study(url: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 import mfbandit as mf
 from mfbandit.algorithms import REGISTRY
 from mfbandit.confidence.alarm import BrokenBound
-from mfbandit.study import course as course_module
+from mfbandit.study import standing
 from mfbandit.study.course import Course
 from mfbandit.study.settings import Settings
 
@@ -59,7 +59,7 @@ def play(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch, action: str) -
     widen_at = {int(10.0 ** luck.uniform(*exponents)) for _ in range(2)}
     retire_at = {luck.randrange(8000): luck.randrange(12)}
     rounds = iter(range(10**9))
-    monkeypatch.setattr(course_module, "broken_bounds", lambda *_: widened_now(0) if next(rounds) in widen_at else [])
+    monkeypatch.setattr(standing, "broken_bounds", lambda *_: widened_now(0) if next(rounds) in widen_at else [])
     settings = Settings(
         PROBLEM, policy, delta=DELTA, max_cost=60_000.0, retries=0, on_failure="retire", on_violation=action
     )

@@ -9,7 +9,7 @@ from mfbandit.cli.output import amount, print_table
 from mfbandit.engines.words import percent, shown
 
 if TYPE_CHECKING:
-    from mfbandit.study import Result
+    from mfbandit.study import ArmResult, Result
 
 __all__ = ["end_code", "print_result", "sentence"]
 
@@ -57,11 +57,12 @@ def print_result(result: Result) -> None:
     if not result.pulls:
         return
     fidelities = list(result.arms[0].pulls)
-    headings = ("arm", "true mean", *(shown(name, 16) for name in fidelities), "cost")
+    known = "the best is ahead by" if result.on_blocks else "true mean"
+    headings = ("arm", known, *(shown(name, 16) for name in fidelities), "cost")
     rows = [
         (
             shown(arm.arm, 24) + (" *" if arm.arm == result.best else ""),
-            "retired" if arm.retired is not None else _interval(arm.low, arm.high),
+            _known(result, arm),
             *(f"{count:,}" for count in arm.pulls.values()),
             amount(arm.cost),
         )
@@ -71,10 +72,32 @@ def print_result(result: Result) -> None:
         for broken in result.violations:
             print(f"Beware: {broken}.")
     print()
-    print_table(headings, rows, title="Bounds of the true means, and pulls by fidelity:")
+    what = "How far the best is ahead of each arm" if result.on_blocks else "Bounds of the true means"
+    print_table(headings, rows, title=f"{what}, and pulls by fidelity:")
+    if result.tied:
+        equal = ", ".join(repr(shown(arm)) for arm in result.tied)
+        print(f"Exactly as good on all blocks as {shown(result.best or '')!r}: {equal}.")
+    if result.regret_bound is not None and result.status != "certified":
+        print(f"No arm is better than {shown(result.best or '')!r} by more than {amount(result.regret_bound)}.")
     if result.status != "failed":
         for arm, why in result.retired.items():
             print(f"{shown(arm)} was retired: {shown(' '.join(why.split()), _LONGEST)}")
+
+
+def _known(result: Result, arm: ArmResult) -> str:
+    """What is known of an arm: its true mean or, on blocks, how far the best is ahead of it."""
+    if arm.retired is not None:
+        return "retired"
+    if not result.on_blocks:
+        return _interval(arm.low, arm.high)
+    if arm.arm not in result.differences:
+        return ""
+    low, high = result.differences[arm.arm]
+    return "nothing, they are equal" if arm.arm in result.tied else f"{_end(low)} to {_end(high)}"
+
+
+def _end(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "unknown"
 
 
 def _interval(low: float, high: float) -> str:

@@ -272,9 +272,10 @@ class _Run:
             _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, short)
         if not verdict.counted:
             return
-        if verdict.blameless and self.study.settings.on_failure == "retire":
+        if verdict.blameless and self.study.settings.on_failure != "stop":
+            spared = "arm is retired" if self.study.settings.on_failure == "retire" else "cell is given up"
             raise StudyError(
-                f"{verdict.said}; no arm is retired for it, run again to go on; the last failure: {failure.said}"
+                f"{verdict.said}; no {spared} for it, run again to go on; the last failure: {failure.said}"
             )
         del self.held[pull.id]
         for _ in range(verdict.counted):

@@ -10,16 +10,14 @@ then is the choice of a pull independent of how fast rewards come in.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
-from mfbandit.confidence.alarm import BrokenBound
-from mfbandit.core import PULLS, ROUNDS, arrays, new_state, observe
-from mfbandit.errors import StorageError
+from mfbandit.core import PULLS, ROUNDS
+from mfbandit.errors import StorageError, StudyError
 from mfbandit.layout import clear_rest
-from mfbandit.problem import Gaussian
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
-from mfbandit.study.lineup import Lineup, carry_over, line_up, line_up_rest
 from mfbandit.study.noted import (
     Notes,
     apply_notes,
@@ -30,34 +28,24 @@ from mfbandit.study.noted import (
     write_layout,
     write_round,
 )
+from mfbandit.study.on_blocks import write_blocks
 from mfbandit.study.round import Round, Row
-from mfbandit.study.rows import cut_rows, list_rows
+from mfbandit.study.rows import cut_listed, cut_rows, list_rows
 from mfbandit.study.settings import Settings
-from mfbandit.study.violations import broken_bounds, read_beliefs, widened, write_beliefs
+from mfbandit.study.standing import Standing
+from mfbandit.study.violations import read_beliefs
 
 __all__ = ["Course"]
 
+#: What only a round says that changes which arms are in play, or what is believed of them.
+_CHANGES = {"arms", "broken", "state"}
 
-class Course:
+
+class Course(Standing):
     """The statistics of a study, the round being played, and how it ended."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        problem = settings.problem
-        #: The problem with the bias bounds that are believed by now.
-        self.problem = problem
-        #: Bias bounds that the data have contradicted, and what was added to bounds since, by fidelity.
-        self.broken: list[BrokenBound] = []
-        self.added: dict[int, float] = {}
-        self._full = arrays(problem, settings.policy.columns(problem))
-        self._unit = problem.reward.to_unit
-        #: The user's problem, with the unit scale that statistics are in.
-        self._scaled = problem
-        self._centred = not isinstance(problem.reward, Gaussian)
-        self._costs = problem.costs.tolist()
-        self.lineup: Lineup = line_up(settings, self._full)
-        algorithm = self.lineup.algorithm
-        self.state = new_state(self._full, algorithm.memory)
+        super().__init__(settings)
         self.round = Round(0, (), False)
         self.rounds = 0
         #: How the study ended; empty while it goes on.
@@ -66,10 +54,7 @@ class Course:
         self.failures: dict[int, list[str]] = {}
         #: Pulls that failed too often, where a study then stops.
         self.stuck: dict[int, str] = {}
-        #: Arms that were given up, and why.
-        self.retired: dict[int, str] = {}
         self.planning_seconds = 0.0
-        self._notes: Notes | None = None
 
     # What the study reads
 
@@ -77,6 +62,13 @@ class Course:
     def asked(self) -> int:
         """How many pulls were planned so far."""
         return self.round.first + self.round.size
+
+    def block_at(self, place: int, seed: int) -> tuple[int | None, int | None]:
+        """The block of a place of the round being played, and its seed; `seed` is that of the pull."""
+        if self.book is None:
+            return None, None
+        block = self.round.block_of(place)
+        return block, self.book.seed(self.round.row_of(place).fidelity, block, seed)
 
     @property
     def due(self) -> bool:
@@ -158,6 +150,9 @@ class Course:
         )
         if self.settings.on_failure == "retire":
             self._retire(row.arm, said)
+        elif self.settings.on_failure == "worst":
+            # The cell cannot be had: it counts, in its turn, as missing.
+            self.result(pull, math.nan)
         else:
             self.stuck[pull] = said
 
@@ -193,7 +188,9 @@ class Course:
             if reward is not None:
                 if not self._centred:
                     self.centre(reward)
-                observe(state, row.cell[0], row.cell[1], self._unit(reward))
+                self._observe(state, row.cell[0], row.cell[1], self._unit(reward))
+                if self.race is not None:
+                    self.race.count(row, reward)
             else:
                 playing.called_off += 1
                 playing.in_flight += place in playing.paid
@@ -209,19 +206,6 @@ class Course:
         if place == playing.size and not self.ended:
             self._complete()
 
-    def centre(self, first: float) -> None:
-        """Fix the origin of Gaussian rewards by the first that counts, in the order of asking.
-
-        All statistics are relative to it; no reward counts before it is fixed. Every process finds it in the log.
-        """
-        self._centred = True
-        kind = self._scaled.reward
-        if isinstance(kind, Gaussian) and kind.near(first) is not kind:
-            self._scaled = self._scaled.with_reward(kind.near(first))
-            self._unit = self._scaled.reward.to_unit
-            self.problem = self.problem.with_reward(self._scaled.reward)
-            self.lineup.rescale(self.settings, self._scaled)
-
     def _complete(self) -> None:
         """All results of the round are in."""
         self.state.clock[ROUNDS] += 1
@@ -233,9 +217,15 @@ class Course:
 
     def plan(self) -> Record:
         """Plan the round that is due; returns its record."""
-        found = self._violations()
+        if self.refusal:
+            raise StudyError(self.refusal)
+        found = self._violations(self.round.rows)
         changes = self._new_lineup(found)
-        lineup, state = self.lineup, self.state
+        lineup, race = self.lineup, self.race
+        if race is not None:
+            self.state = race.with_room(self.state)
+        state = self.state
+        before = [] if race is None else state.blocks.opened.tolist()
         if self._notes is None:
             self._notes = Notes(state)
         if self._stops:
@@ -244,9 +234,8 @@ class Course:
             started = time.perf_counter()
             rows = lineup.plan(lineup.problem, lineup.algorithm.params, state, lineup.out)
             self.planning_seconds += time.perf_counter() - started
-            spent, limit = float(state.spent[0]), self.settings.limit
-            within, cut = cut_rows(lineup, self._costs, spent, limit, lineup.out[:rows].tolist())
-            planned = self.listed(within)
+            planned, cut = self._within_limit(lineup.out[:rows].tolist())
+        opened = [] if race is None else race.opened(state, before)
         if changes:
             changes = f'{changes},"state":{dump_state(state)}'
             self._notes = None
@@ -254,17 +243,36 @@ class Course:
             changes = self._notes.changes(state)
         if self.asked == 0:
             changes += write_layout(state)
+        if self.book is not None:
+            changes = write_blocks(opened, planned) + changes
         record = Record(ROUND, self.asked, 0.0, write_round(planned, cut, changes))
-        self._open(planned, cut)
+        self._open(planned, cut, opened)
         return record
+
+    @property
+    def refusal(self) -> str:
+        """Why no more rounds are planned; empty if there is no reason."""
+        return "" if self.race is None else self.race.refusal
+
+    def _within_limit(self, rows: Sequence[Sequence[int]]) -> tuple[list[Row], bool]:
+        """The rows that a policy has planned, cut where a pull would exceed the limit; whether that was so."""
+        lineup, spent, limit = self.lineup, float(self.state.spent[0]), self.settings.limit
+        if self.book is None:
+            within, cut = cut_rows(lineup, self._costs, spent, limit, rows)
+            return self.listed(within), cut
+        return cut_listed(self.listed([(lineup.arms[k], lineup.columns[m], n) for k, m, n in rows]), spent, limit)
 
     def listed(self, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, each with the number of its first pull."""
+        if self.book is not None:
+            return self.book.listed(self.lineup, self.state, rows)
         return list_rows(self.lineup, self._costs, self.state, rows)
 
-    def _open(self, rows: list[Row], cut: bool) -> None:
+    def _open(self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = ()) -> None:
         """Make a round the one being played, or end the study if it has no pulls."""
         self.round = Round(self.asked, rows, cut)
+        if self.race is not None:
+            self.race.enter(opened, rows)
         if not rows:
             self._end(cut)
 
@@ -279,50 +287,8 @@ class Course:
         elif settings.spends:
             self.ended = "budget" if settings.limit == settings.budget else "max_cost"
         else:
-            self.ended = "max_cost" if cut else "certified" if self.lineup.proves(settings, self.state) else "answered"
-
-    @property
-    def _stops(self) -> bool:
-        """Whether the data contradict a bias bound and that is to end the study."""
-        return bool(self.broken) and self.settings.on_violation == "stop"
-
-    def _violations(self) -> list[BrokenBound]:
-        """The bias bounds that the round before has shown to be wrong."""
-        settings, lineup = self.settings, self.lineup
-        if settings.on_violation == "ignore" or len(lineup.columns) < 2 or not lineup.arms:
-            return []
-        places = sorted({row.cell[0] for row in self.round.rows})
-        total = settings.problem.n_arms
-        return broken_bounds(lineup.problem, self.state, settings.alarm_level, lineup.arms, places, total)
-
-    def _new_lineup(self, found: list[BrokenBound]) -> str:
-        """Go on with the arms that are left and the bounds to believe; returns what the record says of it."""
-        # It says all of it each time, so that the last such record is enough to go on from.
-        left = [arm for arm in self.lineup.arms if arm not in self.retired] if self.retired else None
-        if not found and (left is None or len(left) == len(self.lineup.arms)):
-            return ""
-        if found:
-            action = self.settings.on_violation
-            self.broken += found
-            self._believe({} if action == "stop" else widened(self.problem, self.added, found, action))
-        arms = list(self.lineup.arms) if left is None else left
-        self._line_up(arms)
-        listed = ",".join(map(str, arms))
-        return f',"arms":[{listed}]{write_beliefs(self.broken, self.added)}'
-
-    def _believe(self, added: dict[int, float]) -> None:
-        """Take bias bounds to be wider by so much, in unit scale, by fidelity."""
-        if added != self.added:
-            self.added = added
-            self.problem = self._scaled.widened(added)
-            self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
-
-    def _line_up(self, arms: list[int]) -> None:
-        """Keep the statistics of some arms, active ones too; an algorithm's notes start anew."""
-        self._notes = None
-        old, before = self.state, self.lineup
-        self.lineup = line_up_rest(self.settings, self._full, arms, self._scaled)
-        self.state = carry_over(before, old, self.lineup)
+            proven = not cut and self.lineup.proves(settings, self.problem, self.state)
+            self.ended = "max_cost" if cut else "certified" if proven else "answered"
 
     def _follow(self, record: Record) -> None:
         """Another process planned a round."""
@@ -336,6 +302,8 @@ class Course:
     def enter(self, body: dict[str, object]) -> None:
         """Enter a planned round as its record describes it."""
         self._notes = None
+        if self.race is not None and not _CHANGES.isdisjoint(body):
+            raise StorageError("the log of a race has a round that changes arms or bounds: it is damaged")
         if "broken" in body:
             self.broken, added = read_beliefs(body)
             self._believe(added)
@@ -347,8 +315,10 @@ class Course:
         else:
             apply_notes(self.state, body)
             clear_rest(self.state.own)
-        self._open(self.listed(body["rows"]), bool(body.get("cut", False)))  # type: ignore[arg-type]
-
-    def recommend(self) -> int:
-        """The arm the policy would answer with, as an index of the problem; -1 if none is left."""
-        return self.lineup.arms[self.lineup.answer(self.state)] if self.lineup.arms else -1
+        opened: list[list[int]] = body.get("opened", [])  # type: ignore[assignment]
+        if self.race is not None:
+            self.state = self.race.follow(self.state, opened)
+        rows = self.listed(body["rows"])  # type: ignore[arg-type]
+        if self.book is not None:
+            self.book.check(rows, body.get("blocks"))
+        self._open(rows, bool(body.get("cut", False)), opened)

@@ -87,9 +87,8 @@ class Desk(Replica):
         pulls: list[Pull] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            course = self._follow(news)
+            course, records = self._follow(news), []
             self._drop(pulls)
-            records = []
             if course.due:
                 self.code.check()
                 records.append(course.plan())
@@ -145,8 +144,8 @@ class Desk(Replica):
     def fail(self, pull: Pull | int, reason: str = "") -> bool:
         """Report that the evaluation of a pull failed.
 
-        The pull is handed out again, up to `retries` times. Then the study stops with status "failed", or
-        retires the arm, as chosen by `on_failure`.
+        The pull is handed out again, up to `retries` times. Then the study stops with status "failed",
+        retires the arm, or counts the cell at its worst, as chosen by `on_failure`.
 
         Parameters
         ----------
@@ -234,9 +233,8 @@ class Desk(Replica):
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             nonlocal verdict
-            course = self._follow(news)
-            records: list[Record] = []
-            if number >= course.asked and course.due and self.code.may_decide:
+            course, records = self._follow(news), list[Record]()
+            if number >= course.asked and self._may_plan():
                 records.append(course.plan())
             verdict = self._verdict(pull, number)
             if verdict == _AWAITED:
@@ -246,7 +244,7 @@ class Desk(Replica):
                     course.failure(number, text or "")
                 records.append(Record(kind, number, value, text))
                 # A result counts whoever brings it; what to ask next is not for other code to say.
-                if course.due and self.code.may_decide:
+                if self._may_plan():
                     records.append(course.plan())
             return records
 
@@ -256,6 +254,10 @@ class Desk(Replica):
         if verdict == _UNKNOWN:
             raise StudyError(f"pull {number} was never handed out by study {self.name!r}")
         return verdict == _AWAITED
+
+    def _may_plan(self) -> bool:
+        """Whether a round is due that whoever brings a result may plan; `ask` says why if it must not be planned."""
+        return self._course.due and self.code.may_decide and not self._course.refusal
 
     def _verdict(self, pull: Pull | int, number: int) -> int:
         """Whether a report of a pull is awaited, comes too late, or was never asked for."""
@@ -286,17 +288,21 @@ class Desk(Replica):
         playing = self._course.round
         row = playing.row_of(place)
         arm, fidelity, index = row.arm, row.fidelity, playing.index_of(place)
+        seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
+        block, block_seed = self._course.block_at(place, seed)
         return make_pull(
             {
                 "id": playing.first + place,
                 "arm": self._arms[arm],
                 "fidelity": self._fidelities[fidelity],
                 "cost": row.cost,
-                "seed": self._seeds.seed(arm * len(self._fidelities) + fidelity, index),
+                "seed": seed,
                 "index": index,
                 "arm_index": arm,
                 "fidelity_index": fidelity,
                 "study": self.identity,
+                "block": block,
+                "block_seed": block_seed,
             }
         )
 
@@ -310,7 +316,7 @@ class Desk(Replica):
             wanted.clear()
             until = clock() + term if term > 0.0 else 0.0
             records: list[Record] = []
-            if course.due and self.code.may_decide and any(number >= course.asked for _, number in given):
+            if self._may_plan() and any(number >= course.asked for _, number in given):
                 records.append(course.plan())  # the round that they are of was lost by the storage
             playing = course.round
             for pull, number in given:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from mfbandit.layout import rebuilt
 from mfbandit.problem import Problem
 from mfbandit.study.settings import Settings
 
-__all__ = ["Lineup", "carry_over", "copy_state", "line_up", "line_up_rest"]
+if TYPE_CHECKING:
+    from mfbandit.confidence.race import Race
+
+__all__ = ["Lineup", "carry_over", "copy_state", "line_up", "line_up_rest", "race_of"]
 
 
 @dataclass
@@ -70,8 +73,11 @@ class Lineup:
         # An algorithm may write into its memory when asked; decisions must not depend on who asks.
         return int(self.algorithm.recommend(self.problem, self.algorithm.params, copy_state(state)))
 
-    def proves(self, settings: Settings, state: State) -> bool:
+    def proves(self, settings: Settings, problem: Problem, state: State) -> bool:
         """Whether the answer of a policy that has stopped by itself is proven by what a certificate holds."""
+        if problem.blocks is not None:
+            answer = self.answer(state)
+            return answer >= 0 and bool(race_of(settings, problem, self.columns, state).certified(answer))
         if not settings.policy.proven_for(settings.problem):
             return False
         answer = self.answer(state)
@@ -88,6 +94,13 @@ class Lineup:
         code = _machine_code(faster, (self.problem, self.algorithm.params, state, self.out))
         self.plan = code or self.plan
         return code is not None
+
+
+def race_of(settings: Settings, problem: Problem, columns: list[int], state: State) -> Race:
+    """What the rewards of a race prove; `problem` has the unit scale that they are in."""
+    from mfbandit.confidence.race import Race
+
+    return Race.of_state(problem, columns, settings.delta, settings.epsilon, state)
 
 
 #: Compiled forms of the plans of policies, by the fingerprints of the plain ones.
@@ -109,13 +122,14 @@ def _machine_code(function: Any, arguments: tuple[Any, ...]) -> Callable[..., An
 
 def copy_state(state: State) -> State:
     """A state that can be changed without changing this one."""
-    parts = {name: np.copy(part) for name, part in state._asdict().items() if name != "own"}
-    return state._replace(own=rebuilt(state.own, np.copy), **parts)
+    parts = {name: np.copy(part) for name, part in state._asdict().items() if name not in ("own", "blocks")}
+    blocks = type(state.blocks)(*map(np.copy, state.blocks))
+    return state._replace(own=rebuilt(state.own, np.copy), blocks=blocks, **parts)
 
 
 def line_up(settings: Settings, full: Arrays) -> Lineup:
     """Put all arms in play."""
-    return line_up_rest(settings, full, list(range(full.cost.shape[0])), settings.problem)
+    return line_up_rest(settings, full, list(range(full.cost.shape[0])), settings.seen)
 
 
 def line_up_rest(settings: Settings, full: Arrays, arms: list[int], rewards_as: Problem) -> Lineup:

@@ -41,6 +41,12 @@ class Pull:
     fidelity_index: int
     study: str
     """Tells the pulls of one study from those of another."""
+    block: int | None = None
+    """The condition to measure it on, for a problem with blocks: the item of a finite set, counted from 0, or the
+    number of a block. All arms are measured on the same ones."""
+    block_seed: int | None = None
+    """A seed for whatever is drawn on that block (its split, its random numbers), the same for all arms; below
+    2^31."""
 
 
 def make_pull(fields: dict[str, object]) -> Pull:

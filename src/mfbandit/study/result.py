@@ -110,6 +110,13 @@ class Result:
     """Why the study failed, if it did."""
     violations: tuple[str, ...] = ()
     """Where the data contradict bias bounds, and what was done about it."""
+    tied: tuple[str, ...] = ()
+    """The other arms that are known to be exactly as good as the best, on all blocks of a finite set."""
+    regret_bound: float | None = None
+    """By how much the best can at most be worse than another arm, on blocks; None if nothing is known."""
+    differences: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By how much the best is ahead of each other arm, at least and at most; empty without blocks. All of them
+    hold at once with probability 1 - delta."""
     certificate: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """A plain JSON object from which anybody can check the answer again: see `mfbandit.certificate`."""
 
@@ -131,7 +138,10 @@ class Result:
             arms=_arms(view),
             reasons=tuple(view.reasons),
             violations=tuple(view.violations()),
-            certificate=Certificate.of(view, study.known_digest()).to_json(),
+            tied=view.tied,
+            regret_bound=view.regret_bound,
+            differences=view.differences,
+            certificate=_certificate(view, study.known_digest()),
         )
         # For the report only; no part of the result itself.
         result.__dict__["_source"] = Source(study)
@@ -140,6 +150,11 @@ class Result:
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process knows the result, not the study."""
         return {name: value for name, value in self.__dict__.items() if name != "_source"}
+
+    @property
+    def on_blocks(self) -> bool:
+        """Whether arms were compared on shared blocks."""
+        return self.certificate.get("kind") == "blocks"
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -152,11 +167,21 @@ class Result:
         return {arm.arm: arm.retired for arm in self.arms if arm.retired is not None}
 
     def to_json(self) -> dict[str, Any]:
-        """The result as a plain JSON object; a bound that is infinite becomes None."""
+        """The result as a plain JSON object; a bound that is infinite becomes None.
+
+        What only problems with blocks have is left out for others.
+        """
         plain = asdict(self)
         for arm in plain["arms"]:
             for end in ("low", "high"):
                 arm[end] = arm[end] if math.isfinite(arm[end]) else None
+        plain["differences"] = {
+            arm: [end if math.isfinite(end) else None for end in ends] for arm, ends in self.differences.items()
+        }
+        if not self.on_blocks:
+            plain = {name: value for name, value in plain.items() if name not in _BLOCKS_ONLY}
+        else:
+            plain["tied"] = list(self.tied)
         return {
             **plain,
             "arms": list(plain["arms"]),
@@ -194,6 +219,19 @@ class Result:
         return pandas().DataFrame(rows)
 
 
+#: What is said only of studies on blocks.
+_BLOCKS_ONLY = ("tied", "regret_bound", "differences")
+
+
+def _certificate(view: View, digest: str) -> dict[str, Any]:
+    """The certificate of a study as it stands."""
+    if not view.on_blocks:
+        return Certificate.of(view, digest).to_json()
+    from mfbandit.certificate import RaceCertificate
+
+    return RaceCertificate.of(view, digest).to_json()
+
+
 def _arms(view: View) -> tuple[ArmResult, ...]:
     problem = view.settings.problem
     bounds = view.intervals()
@@ -203,16 +241,22 @@ def _arms(view: View) -> tuple[ArmResult, ...]:
     sums = np.zeros(problem.costs.shape)
     counts[np.ix_(view.arms, view.columns)] = view.state.pulls
     sums[np.ix_(view.arms, view.columns)] = view.state.sums
+    missing = np.zeros(problem.costs.shape, dtype=np.int64)
+    opening = np.zeros(problem.n_arms)
+    if view.on_blocks:
+        missing[np.ix_(view.arms, view.columns)] = view.state.blocks.missing
+        opening = view.openings @ np.array([fidelity.block_cost for fidelity in problem.fidelities])
     names = [fidelity.name for fidelity in problem.fidelities]
     found = []
-    plain: list[Any] = [counts.tolist(), sums.tolist(), problem.costs.tolist()]
-    for arm, (name, pulled, totals, costs) in enumerate(zip(problem.arms, *plain, strict=True)):
+    each_cost = view.settings.seen.costs
+    plain: list[Any] = [counts.tolist(), (counts - missing).tolist(), sums.tolist(), each_cost.tolist()]
+    for arm, (name, pulled, known, totals, costs) in enumerate(zip(problem.arms, *plain, strict=True)):
         pulls = dict(zip(names, pulled, strict=True))
         means = {
             fidelity: float(view.problem.reward.from_unit(total / count)) if count else None
-            for fidelity, count, total in zip(names, pulled, totals, strict=True)
+            for fidelity, count, total in zip(names, known, totals, strict=True)
         }
-        cost = sum((count * each for count, each in zip(pulled, costs, strict=True)), 0.0)
+        cost = sum((count * each for count, each in zip(pulled, costs, strict=True)), float(opening[arm]))
         low, high = bounds.get(name, widest)
         found.append(ArmResult(name, low, high, pulls, means, cost, view.retired.get(arm)))
     return tuple(found)

@@ -7,6 +7,7 @@ the statistics are the same to the last bit.
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -14,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, Floats, Ints, State, observe
+from mfbandit.core import PULLS, ROUNDS, Floats, Ints, State, observe, observe_block
 from mfbandit.errors import StorageError
 from mfbandit.kernel import compiled_or_plain, kernel
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
 from mfbandit.study.noted import apply_last_notes, check_layout, read_round, read_rows
+from mfbandit.study.on_blocks import RaceLog, missing_cells
 from mfbandit.study.round import Round
 from mfbandit.study.settings import Settings
 
@@ -84,21 +86,53 @@ def _fold(course: Course, settled: Sequence[Record], texts: list[str], first: in
     """Enter the results of finished rounds into the statistics."""
     rows = read_rows(texts)
     results = [record for record in settled if record[0] == RESULT and record[1] >= first]
+    results += [Record(RESULT, pull, math.nan) for pull in missing_cells(course.settings, settled)]
     pulls = np.array([record[1] for record in results], dtype=np.int64)
     rewards = np.array([record[2] for record in results], dtype=np.float64)
     order = np.argsort(pulls, kind="stable")
     counts = rows[:, 2]
     if int(counts.sum()) != asked - first or not np.array_equal(pulls[order], np.arange(first, asked)):
         raise StorageError("the log does not hold exactly one result for every pull before the last round")
-    units = course.problem.reward.to_unit(rewards[order])
+    rewards = rewards[order]
+    costs = _costs(course, rows) if course.race is None else _race(course, course.race, texts, rewards)
+    units = course.problem.reward.to_unit(rewards)
     places = _places(course, rows)
-    enter = compiled_or_plain(_observe_all) if asked - first > _MANY else _observe_all
+    observe_all = _observe_all if course.race is None else _observe_blocks
+    enter = compiled_or_plain(observe_all) if asked - first > _MANY else observe_all
     enter(course.state, np.repeat(places, counts, axis=0), units)
-    costs = course.settings.problem.costs[rows[:, 0], rows[:, 1]]
     state = course.state
     state.clock[PULLS] += asked - first
     state.clock[ROUNDS] += len(texts)
     state.spent[0] = _running(state.spent[0], counts * costs)[-1]
+
+
+def _costs(course: Course, rows: Ints) -> Floats:
+    """What a pull of each row costs."""
+    costs: Floats = course.settings.seen.costs[rows[:, 0], rows[:, 1]]
+    return costs
+
+
+def _race(course: Course, race: RaceLog, texts: Sequence[str], rewards: Floats) -> Floats:
+    """Enter what the rounds of a race have opened and seen; what a pull of each of their rows costs."""
+    book, state, told, first = race.book, course.state, rewards.tolist(), 0
+    # Where a row begins depends on the pulls before it, which count later, all at once.
+    state = state._replace(pulls=state.pulls.copy())
+    costs: list[float] = []
+    for text in texts:
+        body = read_round(text)
+        opened = body.get("opened", [])
+        state = race.follow(state, opened)
+        rows = book.listed(course.lineup, state, body["rows"])
+        book.check(rows, body.get("blocks"))
+        race.enter(opened, rows)
+        for row in rows:
+            state.pulls[row.cell] += row.size
+            costs.append(row.cost)
+            for reward in told[first : first + row.size]:
+                race.count(row, reward)
+            first += row.size
+    course.state = course.state._replace(blocks=state.blocks)
+    return np.array(costs)
 
 
 def _places(course: Course, rows: Ints) -> Ints:
@@ -118,6 +152,13 @@ def _observe_all(state: State, places: Ints, rewards: Floats) -> None:
     """Enter many rewards, in the order of asking; each has the place of its statistics."""
     for i in range(rewards.shape[0]):
         observe(state, places[i, 0], places[i, 1], float(rewards[i]))
+
+
+@kernel
+def _observe_blocks(state: State, places: Ints, rewards: Floats) -> None:
+    """The same for a race on blocks."""
+    for i in range(rewards.shape[0]):
+        observe_block(state, places[i, 0], places[i, 1], float(rewards[i]))
 
 
 def _running(start: float, terms: Any) -> Any:

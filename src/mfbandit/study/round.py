@@ -27,6 +27,10 @@ class Row(NamedTuple):
     """Where its statistics are."""
     cost: float
     """The cost of one pull."""
+    blocks: tuple[int, ...] = ()
+    """The block of each pull; empty for a problem without blocks."""
+    opens: bool = False
+    """Whether its pulls are the first on their blocks in this fidelity, so that they pay for opening them."""
 
 
 class Lease(NamedTuple):
@@ -127,6 +131,12 @@ class Round:
         number = bisect_right(self.ends, place)
         row = self.rows[number]
         return row.start + place - self.ends[number] + row.size
+
+    def block_of(self, place: int) -> int:
+        """The block of a place of a problem with blocks."""
+        number = bisect_right(self.ends, place)
+        row = self.rows[number]
+        return row.blocks[place - self.ends[number] + row.size]
 
     def pull_at(self, place: int) -> tuple[int, int, int]:
         """Which pull is at a place: its arm, its fidelity, and how many of these came before."""

@@ -9,7 +9,7 @@ from mfbandit.core import State, afford
 from mfbandit.study.lineup import Lineup
 from mfbandit.study.round import Row
 
-__all__ = ["cut_rows", "list_rows"]
+__all__ = ["cut_listed", "cut_rows", "list_rows"]
 
 Costs = Sequence[Sequence[float]]
 
@@ -28,6 +28,19 @@ def cut_rows(
         if count > 0:
             planned.append((arm, fidelity, count))
         if count < wanted:
+            return planned, True
+    return planned, False
+
+
+def cut_listed(rows: Sequence[Row], spent: float, limit: float) -> tuple[list[Row], bool]:
+    """The same for rows that know what a pull costs."""
+    planned = []
+    for row in rows:
+        size = afford(limit - spent, row.cost, row.size) if limit < math.inf else row.size
+        spent += size * row.cost
+        if size > 0:
+            planned.append(row._replace(size=size, blocks=row.blocks[:size]))
+        if size < row.size:
             return planned, True
     return planned, False
 

@@ -20,7 +20,7 @@ __all__ = ["Header", "Settings", "read_header", "write_header"]
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 2
-ON_FAILURE = ("stop", "retire")
+ON_FAILURE = ("stop", "retire", "worst")
 #: The origin of Gaussian rewards that the first reward of a study decides.
 _FIRST = "first reward"
 ON_VIOLATION = ("ignore", "stop", "drop", "widen")
@@ -98,6 +98,30 @@ class Settings:
         if not self.alarm_level < 1.0:
             raise InvalidInput(f"alarm_level must lie strictly between 0 and 1, got {self.alarm_level!r}")
         self.policy.check(self.problem, self.goal)
+        self._check_blocks()
+
+    def _check_blocks(self) -> None:
+        """Refuse what cannot be done on blocks, or only there."""
+        if self.seen.blocks is None:
+            if self.on_failure == "worst":
+                raise InvalidInput(
+                    "on_failure='worst' counts a failed cell of a race at its worst, and needs a problem with blocks: "
+                    "choose 'stop' or 'retire'"
+                )
+            return
+        if self.on_failure == "retire":
+            raise InvalidInput(
+                "on_failure='retire' is not for problems with blocks, where the others were compared with that arm: "
+                "choose 'stop' or 'worst'"
+            )
+        if self.on_violation != "ignore":
+            raise InvalidInput(f"on_violation must be 'ignore' for a problem with blocks, got {self.on_violation!r}")
+
+    @property
+    def seen(self) -> Problem:
+        """The problem as the policy sees it: without blocks if each pull draws its own."""
+        seen = getattr(self.policy, "seen", None)
+        return self.problem if seen is None else seen(self.problem)
 
     @property
     def goal(self) -> Goal:

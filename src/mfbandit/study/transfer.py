@@ -7,9 +7,10 @@ Leases are left out: whoever goes on with an imported study is handed the pulls 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mfbandit.errors import MfbanditError, RewardError, StorageError, StudyError
 from mfbandit.files import complete_file
@@ -18,6 +19,7 @@ from mfbandit.storage.digest import record_line
 from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage
 from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
+from mfbandit.study.on_blocks import missing_cells
 from mfbandit.study.open import check_name, open_study
 from mfbandit.study.result import pandas
 from mfbandit.study.settings import Header, Settings, read_header, write_header
@@ -25,7 +27,7 @@ from mfbandit.study.settings import Header, Settings, read_header, write_header
 if TYPE_CHECKING:
     from mfbandit.study.study import Study
 
-__all__ = ["export_study", "import_study", "study_frame"]
+__all__ = ["export_study", "import_study", "study_frame", "told_places"]
 
 
 def export_study(study: Study, path: str | os.PathLike[str]) -> None:
@@ -88,28 +90,66 @@ def import_study(path: str | os.PathLike[str], storage: str | Storage | None = N
 def study_frame(study: Study) -> Any:
     """One row per pull that has a result, in the order of asking, as a pandas data frame."""
     problem = study.problem
-    rewards: dict[int, float] = {}
-    rows: list[tuple[int, int, int, int]] = []
-    planned = 0
-    for record in _kept(study):
-        if record.kind == RESULT:
-            rewards[record.pull] = record.value
-        elif record.kind == ROUND:
-            for arm, fidelity, count in json.loads(record.text or "")["rows"]:
-                rows += [(planned, record.pull + place, arm, fidelity) for place in range(count)]
-                record = record._replace(pull=record.pull + count)
-            planned += 1
-    told = [row for row in rows if row[1] in rewards]
-    return pandas().DataFrame(
-        {
-            "pull": [row[1] for row in told],
-            "round": [row[0] for row in told],
-            "arm": [problem.arms[row[2]] for row in told],
-            "fidelity": [problem.fidelities[row[3]].name for row in told],
-            "cost": [float(problem.costs[row[2], row[3]]) for row in told],
-            "reward": [rewards[row[1]] for row in told],
-        }
-    )
+    told = list(told_places(study))
+    columns = {
+        "pull": [place.pull for place, _ in told],
+        "round": [place.in_round for place, _ in told],
+        "arm": [problem.arms[place.arm] for place, _ in told],
+        "fidelity": [problem.fidelities[place.fidelity].name for place, _ in told],
+        "block": [place.block for place, _ in told],
+        "cost": [place.cost for place, _ in told],
+        "reward": [reward for _, reward in told],
+    }
+    if problem.blocks is None:
+        del columns["block"]
+    return pandas().DataFrame(columns)
+
+
+class Place(NamedTuple):
+    """A pull that was asked for, by its place in the log."""
+
+    pull: int
+    in_round: int
+    arm: int
+    fidelity: int
+    before: int
+    """How many pulls of this arm at this fidelity came before."""
+    block: int | None
+    cost: float
+
+
+def told_places(study: Study) -> Iterator[tuple[Place, float]]:
+    """The pulls of a study that have counted or wait to, with their rewards, in the order of asking.
+
+    A cell of a race that could not be had has the reward NaN.
+    """
+    records = list(_kept(study))
+    rewards = dict.fromkeys(missing_cells(study.settings, records), math.nan)
+    rewards.update({record.pull: record.value for record in records if record.kind == RESULT})
+    for place in _places(study.settings, [record for record in records if record.kind == ROUND]):
+        if place.pull in rewards:
+            yield place, rewards[place.pull]
+
+
+def _places(settings: Settings, rounds: Sequence[Record]) -> Iterator[Place]:
+    """All pulls that were asked for."""
+    costs, racing = settings.seen.costs.tolist(), settings.seen.blocks is not None
+    opening = [fidelity.block_cost for fidelity in settings.problem.fidelities]
+    starts: dict[tuple[int, int], int] = {}
+    opened = [0] * len(opening)
+    for number, record in enumerate(rounds):
+        body, pull = json.loads(record.text or ""), record.pull
+        for row, (arm, fidelity, count) in enumerate(body["rows"]):
+            start = starts.get((arm, fidelity), 0)
+            starts[arm, fidelity] = start + count
+            cost = costs[arm][fidelity]
+            if racing and start >= opened[fidelity]:
+                opened[fidelity] = start + count
+                cost += opening[fidelity]
+            for i in range(count):
+                block = body["blocks"][row][i] if "blocks" in body else None
+                yield Place(pull + i, number, arm, fidelity, start + i, block, cost)
+            pull += count
 
 
 def _kept(study: Study) -> Iterator[Record]:

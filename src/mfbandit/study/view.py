@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mfbandit.confidence.victories import Victory, confidence, interval, victories
-from mfbandit.core import PULLS, Arrays
+from mfbandit.core import PULLS, Arrays, Ints
 from mfbandit.study.course import Course
-from mfbandit.study.lineup import copy_state
+from mfbandit.study.lineup import copy_state, race_of
 from mfbandit.study.violations import broken_bounds, sentences
+
+if TYPE_CHECKING:
+    from mfbandit.confidence.race import Race
 
 __all__ = ["View"]
 
@@ -45,6 +52,14 @@ class View:
         self.reasons = list(course.stuck.values())
         self.answer = course.recommend()
         """Index in the problem of the arm the policy would answer with; -1 if none is left."""
+        race = course.race
+        self.on_blocks = race is not None
+        """Whether arms are compared on shared blocks."""
+        # Both only grow, so what is said of this moment is their first so many entries.
+        self._rounds, self._rewards = (race.rounds, race.rewards) if race is not None else ([], [])
+        self._lengths = len(self._rounds), len(self._rewards)
+        self.openings: Ints = np.zeros((0, 0), dtype=np.int64) if race is None else race.openings.copy()
+        """How many pulls of each arm at each fidelity have opened a block; empty for a problem without blocks."""
 
     @property
     def best(self) -> str | None:
@@ -61,12 +76,53 @@ class View:
         return list(victories(self.arrays, self.algorithm, self.state, self.arms.index(self.answer), epsilon))
 
     @cached_property
+    def race(self) -> Race:
+        """What the rewards of a race on blocks prove."""
+        return race_of(self.settings, self.problem, self.columns, self.state)
+
+    @property
+    def rounds(self) -> list[dict[str, Any]]:
+        """The rounds of a race: what each has opened (fidelity, block, leader, runner-up), and its rows."""
+        return self._rounds[: self._lengths[0]]
+
+    @property
+    def rewards(self) -> list[float | None]:
+        """The rewards of a race that have counted, in the order of asking; None for a cell that could not be had."""
+        return [None if math.isnan(reward) else reward for reward in self._rewards[: self._lengths[1]]]
+
+    @cached_property
     def confidence(self) -> float:
         """How sure it is that `best` is the best of the arms in play."""
         if self.best is None:
             return 0.0
+        if self.on_blocks:
+            return float(self.race.confidence(self.answer))
         least = min((one.evidence for one in self.victories), default=0.0)
         return confidence(len(self.arms), self.settings.delta, least)
+
+    @property
+    def differences(self) -> dict[str, tuple[float, float]]:
+        """By how much `best` is ahead of each other arm, at least and at most; empty unless on blocks."""
+        if self.best is None or not self.on_blocks:
+            return {}
+        names = self.settings.problem.arms
+        found = self.race.differences(self.answer)
+        return {names[arm]: (float(low), float(high)) for arm, (low, high) in found.items() if arm != self.answer}
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The other arms that are known to be exactly as good as `best`."""
+        if self.best is None or not self.on_blocks:
+            return ()
+        return tuple(self.settings.problem.arms[arm] for arm in self.race.tied(self.answer) if arm != self.answer)
+
+    @property
+    def regret_bound(self) -> float | None:
+        """By how much `best` can at most be worse than the best arm; None unless on blocks, or if nothing is known."""
+        if self.best is None or not self.on_blocks:
+            return None
+        bound = float(self.race.regret_bound(self.answer))
+        return bound if math.isfinite(bound) else None
 
     @property
     def _span(self) -> float:
@@ -82,8 +138,14 @@ class View:
         return sentences(settings.problem, found, settings.on_violation)
 
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """Bounds of every arm's true mean, in units of the reward, of the arms in play."""
+        """Bounds of every arm's true mean, in units of the reward, of the arms in play.
+
+        On blocks nothing but the range of rewards is known of one arm alone: see `differences`.
+        """
         problem = self.settings.problem
+        if self.on_blocks:
+            low, high = problem.reward.low, problem.reward.high
+            return dict.fromkeys(problem.arms, (-math.inf if low is None else low, math.inf if high is None else high))
         alpha = self.settings.delta / problem.n_arms
         found = {}
         for place, arm in enumerate(self.arms):

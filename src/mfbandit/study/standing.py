@@ -1,0 +1,111 @@
+"""What the course of a study rests on: the arms in play, the bounds that are believed, and the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mfbandit.confidence.alarm import BrokenBound
+from mfbandit.core import arrays, new_state, observe, observe_block
+from mfbandit.problem import Gaussian
+from mfbandit.study.lineup import Lineup, carry_over, line_up, line_up_rest
+from mfbandit.study.noted import Notes
+from mfbandit.study.on_blocks import BlockBook, RaceLog
+from mfbandit.study.round import Row
+from mfbandit.study.settings import Settings
+from mfbandit.study.violations import broken_bounds, widened, write_beliefs
+
+__all__ = ["Standing"]
+
+
+class Standing:
+    """The arms in play, what is believed of them, and all statistics."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        problem = settings.seen
+        #: The problem with the bias bounds that are believed by now.
+        self.problem = problem
+        #: Bias bounds that the data have contradicted, and what was added to bounds since, by fidelity.
+        self.broken: list[BrokenBound] = []
+        self.added: dict[int, float] = {}
+        self._full = arrays(problem, settings.policy.columns(problem))
+        self._unit = problem.reward.to_unit
+        #: The user's problem, with the unit scale that statistics are in.
+        self._scaled = problem
+        self._centred = not isinstance(problem.reward, Gaussian)
+        self._costs = problem.costs.tolist()
+        self.lineup: Lineup = line_up(settings, self._full)
+        algorithm = self.lineup.algorithm
+        self.state = new_state(self._full, algorithm.memory)
+        #: Which block each pull is on, and what a race on blocks has seen; None for a problem without blocks.
+        self.book = BlockBook(settings) if settings.problem.blocks is not None else None
+        self.race: RaceLog | None = None
+        self._observe: Callable[..., None] = observe
+        if self.book is not None and not self.book.independent:
+            self.race = RaceLog(settings, self.lineup, self.book)
+            self.race.begin(self.state)
+            self._observe = observe_block
+        #: Arms that were given up, and why.
+        self.retired: dict[int, str] = {}
+        self._notes: Notes | None = None
+
+    def centre(self, first: float) -> None:
+        """Fix the origin of Gaussian rewards by the first that counts, in the order of asking.
+
+        All statistics are relative to it; no reward counts before it is fixed. Every process finds it in the log.
+        """
+        self._centred = True
+        kind = self._scaled.reward
+        if isinstance(kind, Gaussian) and kind.near(first) is not kind:
+            self._scaled = self._scaled.with_reward(kind.near(first))
+            self._unit = self._scaled.reward.to_unit
+            self.problem = self.problem.with_reward(self._scaled.reward)
+            self.lineup.rescale(self.settings, self._scaled)
+
+    @property
+    def _stops(self) -> bool:
+        """Whether the data contradict a bias bound and that is to end the study."""
+        return bool(self.broken) and self.settings.on_violation == "stop"
+
+    def _violations(self, rows: Sequence[Row]) -> list[BrokenBound]:
+        """The bias bounds that the rows of the round before have shown to be wrong."""
+        settings, lineup = self.settings, self.lineup
+        if settings.on_violation == "ignore" or len(lineup.columns) < 2 or not lineup.arms:
+            return []
+        places = sorted({row.cell[0] for row in rows})
+        total = settings.problem.n_arms
+        return broken_bounds(lineup.problem, self.state, settings.alarm_level, lineup.arms, places, total)
+
+    def _new_lineup(self, found: list[BrokenBound]) -> str:
+        """Go on with the arms that are left and the bounds to believe; returns what the record says of it."""
+        # It says all of it each time, so that the last such record is enough to go on from.
+        left = [arm for arm in self.lineup.arms if arm not in self.retired] if self.retired else None
+        if not found and (left is None or len(left) == len(self.lineup.arms)):
+            return ""
+        if found:
+            action = self.settings.on_violation
+            self.broken += found
+            self._believe({} if action == "stop" else widened(self.problem, self.added, found, action))
+        arms = list(self.lineup.arms) if left is None else left
+        self._line_up(arms)
+        listed = ",".join(map(str, arms))
+        return f',"arms":[{listed}]{write_beliefs(self.broken, self.added)}'
+
+    def _believe(self, added: dict[int, float]) -> None:
+        """Take bias bounds to be wider by so much, in unit scale, by fidelity."""
+        if added != self.added:
+            self.added = added
+            self.problem = self._scaled.widened(added)
+            self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
+
+    def _line_up(self, arms: list[int]) -> None:
+        """Keep the statistics of some arms, active ones too; an algorithm's notes start anew."""
+        self._notes = None
+        old, before = self.state, self.lineup
+        self.lineup = line_up_rest(self.settings, self._full, arms, self._scaled)
+        self.state = carry_over(before, old, self.lineup)
+
+    def recommend(self) -> int:
+        """The arm the policy would answer with, as an index of the problem; -1 if none is left."""
+        place = self.lineup.answer(self.state) if self.lineup.arms else -1
+        return self.lineup.arms[place] if place >= 0 else -1
