@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from mfbandit.algorithms import Policy
+from mfbandit.algorithms import Policy, default_policy
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
@@ -24,7 +24,7 @@ ENGINES = ("threads", "ray")
 
 def simulate(
     instance: Instance | str,
-    policy: Policy | str,
+    policy: Policy | str | None = None,
     *,
     delta: float = 0.05,
     epsilon: float = 0.0,
@@ -46,8 +46,9 @@ def simulate(
     ----------
     instance : Instance or str
         What is simulated; a string is a built-in's name or a TOML file.
-    policy : Policy or str
-        The policy, as an object or as ``name:key=value,...``.
+    policy : Policy or str, optional
+        The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
+        "mf-toptwo".
     delta : float
         Probability of a wrong answer that is allowed.
     epsilon : float
@@ -107,7 +108,7 @@ def simulate(
             raise InvalidInput(f"marks must be costs > 0, got {mark:g}")
     simulation = Simulation(
         instance=instance,
-        policy=read_policy(policy),
+        policy=read_policy(default_policy(instance.problem) if policy is None else policy),
         goal=Goal(delta=delta, epsilon=epsilon, budget=limit("budget", budget)),
         seed=whole("seed", seed, 0),
         max_cost=max_cost,
