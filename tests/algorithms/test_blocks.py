@@ -104,8 +104,6 @@ def test_independent_is_true_or_false():
             mf.policy({"name": "mf-toptwo", "independent": wrong})
         with pytest.raises(PolicyError, match="independent must be True or False"):
             mf.MFTopTwo(independent=wrong)
-    with pytest.raises(TypeError):
-        mf.MFTopTwo("all", 1, True)
 
 
 def test_a_policy_made_for_blocks_needs_them():
