@@ -98,6 +98,10 @@ def simulate(
     for name, value, known in (("device", device, DEVICES), ("engine", engine, ENGINES)):
         if value not in known:
             raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    if device == "cuda" and instance.problem.blocks is not None:
+        raise InvalidInput(
+            "device='cuda' has no room for the rewards of all blocks: use device='cpu' for an instance with blocks"
+        )
     if engine == "ray" and threads is not None:
         raise InvalidInput("threads are for engine='threads': with engine='ray' every core of the cluster is used")
     threads = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)

@@ -77,7 +77,9 @@ class Certificate:
         """The certificate of a study as it stands, and the digest of its log."""
         settings, state = view.settings, view.state
         # Its kind of reward has the origin that the statistics are relative to.
-        problem, names = settings.problem.with_reward(view.problem.reward), settings.problem.arms
+        problem, names = settings.problem, settings.problem.arms
+        if not settings.policy.independent:  # which sees no swing of its rewards
+            problem = problem.with_reward(view.problem.reward)
         statistics = {
             names[arm]: {part: getattr(state, part)[k].tolist() for part in STATISTICS}
             for k, arm in enumerate(view.arms)
@@ -131,7 +133,9 @@ class Certificate:
     def believed(self) -> Problem:
         """The problem as the policy sees it, with the bias bounds that are believed by now."""
         names = [fidelity.name for fidelity in self.problem.fidelities]
-        return self.policy.seen(self.problem).widened({names.index(name): more for name, more in (self.widened or {}).items()})
+        return self.policy.seen(self.problem).widened(
+            {names.index(name): more for name, more in (self.widened or {}).items()}
+        )
 
     @cached_property
     def seen(self) -> Arrays:
