@@ -160,10 +160,10 @@ def test_pulls_on_the_command_line_name_their_block(tmp_path, capsys):
     fidelities = [mf.Fidelity("exact", 1.0, block_cost=2.0)]
     problem = mf.Problem(["a", "b"], fidelities, "bernoulli", blocks=30)
     mf.create_study(problem, policy="mf-toptwo:independent=true", storage=store).close()
-    assert main(["ask", store, "-n", "2", "--json"]) == 0
+    assert main(["ask", store, "--json"]) == 0
     pulls = json.loads(capsys.readouterr().out)["pulls"]
     assert all(0 <= pull["block"] < 30 and pull["block_seed"] >= 0 and pull["cost"] == 3.0 for pull in pulls)
-    assert main(["ask", store, "-n", "2"]) == 0
+    assert main(["ask", store]) == 0
     assert "block" in capsys.readouterr().out.splitlines()[0]
     assert main(["status", store]) == 0
     assert "The problem has 30 blocks: every pull on a block of its own." in capsys.readouterr().out
