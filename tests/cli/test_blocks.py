@@ -94,6 +94,20 @@ def test_bad_blocks_in_a_study_file(study, tmp_path):
         read_study_file(path)
 
 
+def test_rewards_without_blocks_do_not_pass_for_those_of_blocks(tmp_path):
+    path = tmp_path / "replay.toml"
+    path.write_text(
+        '[problem]\narms = ["a"]\nblocks = 9\nfidelities = [["m1", 1.0]]\n[evaluator]\ninstance = "own.toml"\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "own.toml").write_text(
+        'reward = "bernoulli"\ncosts = [1]\nbiases = [0]\nmeans = [[0.5]]\narms = ["a"]\nfidelities = ["m1"]\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(InvalidInput, match=r"replays rewards with blocks = None, but \[problem\] has blocks = 9"):
+        read_study_file(path)
+
+
 def test_a_policy_for_independent_rewards_is_refused_in_one_line(study, capsys):
     path = study("blocks = 40")
     path.write_text('policy = "lucb-c"\n' + path.read_text().replace('on_failure = "worst"\n', ""))

@@ -196,6 +196,12 @@ def _replay(instance: Instance, problem: Problem, options: dict[str, Any]) -> Ca
         for name in wanted:
             if name not in there:
                 raise InvalidInput(f"the instance has no {what} {name!r}{closest(name, there)}")
+    if instance.problem.blocks != problem.blocks:
+        # Rewards that are not those of the pull's block would pass for it.
+        raise InvalidInput(
+            f"[evaluator] replays rewards with blocks = {instance.problem.blocks}, but [problem] has blocks = "
+            f"{problem.blocks}: both must be the same"
+        )
     return evaluator(instance, options.get("seed", 0))
 
 
