@@ -8,6 +8,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit import algorithms
+from mfbandit.cli.study_file import read_study_file
 from mfbandit.core import arrays, new_state
 
 ROOT = Path(__file__).parents[1]
@@ -81,3 +82,19 @@ def test_lower_bounds_are_plain():
     pins = [wanted["oldest"](line) for line in wanted["requirements"](["all", "test", "cuda"])]
     assert "numpy==1.26" in pins
     assert all(re.fullmatch(r"[a-z-]+(\[[a-z0-9]+\])?==[0-9.]+", pin) for pin in pins)
+
+
+def test_the_page_about_blocks(tmp_path, capsys):
+    text = (DOCS / "blocks.md").read_text()
+    (settings,) = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "doc.toml").write_text(settings)
+    found = read_study_file(tmp_path / "doc.toml")
+    assert (found.problem.blocks, found.problem.order) == (500, "shared")
+    assert found.evaluate.asks_for_blocks
+    if "mf-race" not in algorithms.REGISTRY:
+        pytest.skip("the policy mf-race is not registered")
+    code = "".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+    exec(compile(code, "blocks.md", "exec"), {})
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("prompt A certified {")
+    assert second == "large certified"

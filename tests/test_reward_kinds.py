@@ -1,5 +1,7 @@
 """Reward kinds: their range, their noise and the unit scale."""
 
+import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from mfbandit.errors import ProblemError
 from mfbandit.problem import Bernoulli, Bounded, Gaussian
+from mfbandit.reward_kinds import as_reward_kind
 
 
 @pytest.mark.parametrize("sigma", [0, -1, np.nan, np.inf, "1", [1, 2]])
@@ -48,3 +51,54 @@ def test_the_ends_of_a_range_are_exact_and_the_rest_comes_back(low: float, width
     assert (kind.to_unit(kind.low), kind.to_unit(kind.high)) == (0.0, 1.0)
     reward = kind.from_unit(share)
     assert kind.from_unit(kind.to_unit(reward)) == pytest.approx(reward, rel=1e-9, abs=1e-9)
+
+
+def test_a_variance_may_be_unknown():
+    assert Gaussian() == as_reward_kind("gaussian") == as_reward_kind({"kind": "gaussian"})
+    assert (Gaussian().sigma, Gaussian().caution, Gaussian().resolution) == (None, 1.0, None)
+    assert Gaussian() != Gaussian(1.0)
+    assert Gaussian() != Gaussian(caution=0)
+    assert Gaussian() != Gaussian(resolution=0.1)
+    assert Gaussian().near(1e9) == Gaussian()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Gaussian(),
+        Gaussian(caution=0),
+        Gaussian(caution=5, resolution=1 / 114),
+        Gaussian(origin=7.0),
+        Bounded(0, 1, swing=0.25),
+        Bounded(-3, 9, swing=24),
+    ],
+)
+def test_kinds_for_blocks_are_read_back(kind):
+    again = as_reward_kind(json.loads(json.dumps(kind.to_json())))
+    assert again == kind == pickle.loads(pickle.dumps(kind))
+    assert hash(again) == hash(kind)
+    assert repr(again) == repr(kind)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian(caution=-1), "caution of a Gaussian reward is -1.0; it must be a number of at least 0"),
+        (lambda: Gaussian(caution=float("inf")), "caution of a Gaussian reward is inf; it must be one finite number"),
+        (lambda: Gaussian(caution=None), "caution of a Gaussian reward"),
+        (lambda: Gaussian(resolution=0), "resolution of a Gaussian reward"),
+        (lambda: Gaussian(1.0, caution=2), "caution and resolution are for Gaussian rewards without sigma"),
+        (lambda: Gaussian(1.0, resolution=0.1), "caution and resolution are for Gaussian rewards without sigma"),
+        (lambda: Bounded(0, 1, swing=0), "swing of the rewards"),
+        (
+            lambda: Bounded(0, 1, swing=2.5),
+            "swing is 2.5; no difference of rewards from 0.0 to 1.0 is farther than 2.0",
+        ),
+        (lambda: Bounded(0, 1, swing="much"), "swing of the rewards"),
+        (lambda: as_reward_kind({"kind": "gaussian", "swing": 1.0}), "swing"),
+        (lambda: as_reward_kind({"kind": "bernoulli", "swing": 1.0}), "swing"),
+    ],
+)
+def test_what_cannot_be_said_of_rewards_on_blocks(make, message):
+    with pytest.raises(ProblemError, match=message):
+        make()

@@ -215,6 +215,11 @@ def forecast(
 
 
 def _check(instance: Instance, policies: Sequence[Policy], epsilon: float) -> None:
+    if instance.problem.blocks is not None:
+        raise InvalidInput(
+            f"a forecast is about independent rewards, but the arms of this instance share {instance.problem.blocks} "
+            "blocks: use simulate with mf-race"
+        )
     if not policies:
         raise InvalidInput("policies are empty; give at least one policy to forecast")
     for one in policies:

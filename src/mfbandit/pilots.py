@@ -194,6 +194,11 @@ def _from_instances(instances: list[Instance]) -> Pilot:
     rows: list[tuple[FloatArray, ...]] = []
     numbers: list[int] = []
     for task, instance in enumerate(instances):
+        if instance.problem.blocks is not None:
+            raise InvalidInput(
+                f"calibration takes the rewards of a table for independent draws, but instance {instance.name!r} has "
+                "blocks: pass an array (arms, fidelities, blocks) with paired=True and shared_items=True"
+            )
         if not isinstance(instance.law, TableLaw):
             raise InvalidInput(
                 f"calibration needs measured rewards, and instance {instance.name!r} has {instance.law!r}"

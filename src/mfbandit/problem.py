@@ -12,6 +12,8 @@ import numpy as np
 
 from mfbandit.errors import ProblemError
 from mfbandit.fidelity import Fidelity, PerArm, as_fidelities
+from mfbandit.problem_arrays import count_arms, fidelity_columns, fidelity_names
+from mfbandit.problem_blocks import alone, as_blocks, check_blocks
 from mfbandit.reward_kinds import Bernoulli, Bounded, Gaussian, RewardKind, as_reward_kind
 from mfbandit.validation import (
     FloatArray,
@@ -19,7 +21,6 @@ from mfbandit.validation import (
     Numbers,
     as_list,
     as_names,
-    as_numbers,
     check_keys,
     frozen,
 )
@@ -34,7 +35,7 @@ _UNSAID: dict[str, Any] = {"truth": None, "blocks": None, "order": "own"}
 class Problem:
     """Arms, the fidelities to measure them with, and the kind of reward.
 
-    Two problems are equal when their names, costs, biases, reward kind and truth are; equal problems
+    Two problems are equal when their names, costs, biases, reward kind, truth and blocks are; equal problems
     have equal hashes.
 
     Parameters
@@ -95,10 +96,10 @@ class Problem:
         object.__setattr__(self, "fidelities", as_fidelities(fidelities, names))
         object.__setattr__(self, "reward", as_reward_kind(reward))
         object.__setattr__(self, "truth", _in_words(truth))
-        object.__setattr__(self, "blocks", _as_blocks(blocks))
+        object.__setattr__(self, "blocks", as_blocks(blocks))
         object.__setattr__(self, "order", order)
         self._check_truth()
-        _check_blocks(self)
+        check_blocks(self)
 
     @classmethod
     def from_arrays(
@@ -109,6 +110,8 @@ class Problem:
         arms: int | Names | None = None,
         fidelities: Names | None = None,
         reward: str | RewardKind | Mapping[str, Any] = "bounded",
+        blocks: int | str | None = None,
+        order: str = "own",
     ) -> Problem:
         """Build a problem from arrays of costs and biases.
 
@@ -120,8 +123,8 @@ class Problem:
             Names or number of the arms; needed unless an array has one row per arm.
         fidelities
             Names of the fidelities; "fidelity 0", "fidelity 1", ... by default.
-        reward
-            As for :class:`Problem`.
+        reward, blocks, order
+            As for :class:`Problem`; a pair bias or a cost of blocks is said by a :class:`Fidelity`.
 
         Returns
         -------
@@ -133,18 +136,18 @@ class Problem:
         ('arm 0', 'arm 1', 'arm 2')
         """
         names = None if arms is None else _arm_names(arms)
-        cost_table = _fidelity_columns(costs, "costs", names)
-        bias_table = _fidelity_columns(biases, "biases", names)
+        cost_table = fidelity_columns(costs, "costs", names)
+        bias_table = fidelity_columns(biases, "biases", names)
         if cost_table.shape[-1] != bias_table.shape[-1]:
             raise ProblemError(
                 f"costs are given for {cost_table.shape[-1]} fidelities and biases for "
                 f"{bias_table.shape[-1]}; both must be for the same number"
             )
         if names is None:
-            names = _arm_names(_count_arms(cost_table, bias_table))
-        columns = _fidelity_names(fidelities, cost_table.shape[-1])
+            names = _arm_names(count_arms(cost_table, bias_table))
+        columns = fidelity_names(fidelities, cost_table.shape[-1])
         entries = [(name, cost_table[..., m], bias_table[..., m]) for m, name in enumerate(columns)]
-        return cls(names, entries, reward)
+        return cls(names, entries, reward, blocks=blocks, order=order)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Problem:
@@ -174,11 +177,20 @@ class Problem:
         return self if reward is self.reward else Problem(self.arms, self.fidelities, reward, **self._said())
 
     def without_blocks(self) -> Problem:
-        """Return the problem as it is when every pull draws its own block, so that rewards are independent."""
+        """Return the problem as it is when every pull draws its own block, so that rewards are independent.
+
+        Every pull then opens a block, and pays for it; a pair bias and a swing are about differences on shared
+        blocks, and are left out.
+
+        Examples
+        --------
+        >>> shared = Problem(2, [Fidelity("labelled", cost=1.0, block_cost=4.0)], blocks=500)
+        >>> shared.without_blocks().fidelities
+        (Fidelity('labelled', cost=5.0, bias=0.0),)
+        """
         if self.blocks is None:
             return self
-        plain = [Fidelity(one.name, one.cost, one.bias) for one in self.fidelities]
-        return Problem(self.arms, plain, self.reward, truth=self.truth)
+        return Problem(self.arms, *alone(self.fidelities, self.reward), truth=self.truth)
 
     @property
     def n_arms(self) -> int:
@@ -294,51 +306,6 @@ class Problem:
         return {"arms": self.arms, "fidelities": self.fidelities, "reward": self.reward, **self._said()}
 
 
-def _as_blocks(blocks: object) -> int | str | None:
-    if blocks is None or blocks == "unlimited":
-        return "unlimited" if blocks else None
-    if isinstance(blocks, int | np.integer) and not isinstance(blocks, bool) and blocks >= 1:
-        return int(blocks)
-    raise ProblemError(f"blocks must be a whole number of at least 1, or 'unlimited', got {blocks!r}")
-
-
-def _check_blocks(problem: Problem) -> None:
-    """Refuse what cannot be said of a problem with these blocks, or without any."""
-    reward, blocks = problem.reward, problem.blocks
-    if problem.order not in ("own", "shared"):
-        raise ProblemError(f"order must be 'own' or 'shared', got {problem.order!r}")
-    unknown = isinstance(reward, Gaussian) and reward.sigma is None
-    if blocks is None:
-        for fidelity in problem.fidelities:
-            if fidelity.pair_bias is not None or fidelity.block_cost:
-                raise ProblemError(
-                    f"fidelity {fidelity.name!r} has a pair_bias or a block_cost, but the problem has no blocks: "
-                    "pass blocks="
-                )
-        if unknown:
-            raise ProblemError(
-                "the gaussian reward needs its noise: pass Gaussian(sigma=...), or blocks='unlimited' to compare arms "
-                "on shared conditions, where it may stay unknown"
-            )
-        if problem.order != "own":
-            raise ProblemError("order='shared' is about blocks, but the problem has none: pass blocks=")
-    if isinstance(reward, Bounded) and reward.swing is not None and blocks != "unlimited":
-        raise ProblemError("a swing is about differences on unlimited blocks: pass blocks='unlimited'")
-    if unknown and isinstance(blocks, int):
-        raise ProblemError(
-            f"Gaussian() without sigma needs blocks='unlimited', got {blocks}: the items of a finite set are no "
-            "normal sample; declare their range, as Bounded(low, high)"
-        )
-    if blocks is not None and isinstance(reward, Gaussian) and not unknown:
-        raise ProblemError(
-            f"a problem with blocks takes Gaussian() without sigma, got {reward}: what counts there is the variance "
-            "of differences, another one for every pair of arms"
-        )
-    truest = problem.fidelities[problem.truest]
-    if truest.pair_bias:
-        raise ProblemError(f"fidelity {truest.name!r} is the truth, so its pair_bias is 0, not {truest.pair_bias}")
-
-
 def _in_words(truth: object) -> str | None:
     if truth is None or (isinstance(truth, str) and truth.strip() and truth.isprintable()):
         return truth
@@ -361,31 +328,3 @@ def _arm_names(arms: object) -> tuple[str, ...]:
     if not names:
         raise ProblemError(f"a problem needs at least one arm, got {found}")
     return names
-
-
-def _fidelity_names(names: object, count: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"fidelity {m}" for m in range(count))
-    given = as_names(names, "fidelities", ProblemError)
-    if len(given) != count:
-        raise ProblemError(f"there are {len(given)} fidelity names for {count} columns of costs")
-    return given
-
-
-def _fidelity_columns(values: object, what: str, arms: tuple[str, ...] | None) -> FloatArray:
-    table = as_numbers(values, what, ProblemError, arms)
-    if table.ndim not in (1, 2):
-        raise ProblemError(f"{what} have shape {table.shape}; they must be one number per fidelity, or one row per arm")
-    if table.ndim == 2 and arms is not None and len(table) != len(arms):
-        raise ProblemError(f"{what} have {len(table)} rows for {len(arms)} arms")
-    return table
-
-
-def _count_arms(*tables: FloatArray) -> int:
-    counts = {len(table) for table in tables if table.ndim == 2}
-    if not counts:
-        raise ProblemError("the number of arms is unknown: pass arms=, or costs or biases with one row per arm")
-    if len(counts) > 1:
-        rows, others = (len(table) for table in tables)
-        raise ProblemError(f"costs have {rows} rows and biases {others}; there is one row per arm")
-    return counts.pop()

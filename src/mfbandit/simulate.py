@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from mfbandit.algorithms import Policy
+from mfbandit.algorithms import Policy, default_policy
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.block_play import OUT_OF_ROOM
 from mfbandit.core import Goal
@@ -25,7 +25,7 @@ ENGINES = ("threads", "ray")
 
 def simulate(
     instance: Instance | str,
-    policy: Policy | str,
+    policy: Policy | str | None = None,
     *,
     delta: float = 0.05,
     epsilon: float = 0.0,
@@ -47,8 +47,9 @@ def simulate(
     ----------
     instance : Instance or str
         What is simulated; a string is a built-in's name or a TOML file.
-    policy : Policy or str
-        The policy, as an object or as ``name:key=value,...``.
+    policy : Policy or str, optional
+        The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
+        "mf-toptwo".
     delta : float
         Probability of a wrong answer that is allowed.
     epsilon : float
@@ -99,6 +100,10 @@ def simulate(
     for name, value, known in (("device", device, DEVICES), ("engine", engine, ENGINES)):
         if value not in known:
             raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    if device == "cuda" and instance.problem.blocks is not None:
+        raise InvalidInput(
+            "device='cuda' has no room for the rewards of all blocks: use device='cpu' for an instance with blocks"
+        )
     if engine == "ray" and threads is not None:
         raise InvalidInput("threads are for engine='threads': with engine='ray' every core of the cluster is used")
     threads = os.cpu_count() or 1 if threads is None else whole("threads", threads, 1)
@@ -109,7 +114,7 @@ def simulate(
             raise InvalidInput(f"marks must be costs > 0, got {mark:g}")
     simulation = Simulation(
         instance=instance,
-        policy=read_policy(policy),
+        policy=read_policy(default_policy(instance.problem) if policy is None else policy),
         goal=Goal(delta=delta, epsilon=epsilon, budget=limit("budget", budget)),
         seed=whole("seed", seed, 0),
         max_cost=max_cost,

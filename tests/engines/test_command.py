@@ -13,7 +13,7 @@ from mfbandit.engines import Command
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 
 NASTY = 'it\'s "so"; $(rm -rf x) <b>\nnew line & `ls` * {seed}'
-PULL = SimpleNamespace(arm=NASTY, fidelity="quick look", seed=41, index=3, id=9, cost=0.5)
+PULL = SimpleNamespace(arm=NASTY, fidelity="quick look", seed=41, index=3, id=9, cost=0.5, block=17, block_seed=23)
 
 
 def shell(script, **options):
@@ -28,6 +28,21 @@ def test_arguments_and_environment_carry_the_pull_whatever_its_names(tmp_path):
     assert shell(script, folder=tmp_path)(PULL) == 0.25
     expected = [NASTY, "quick look", "41"] * 2 + ["3", "9", "0.5", ""]
     assert (tmp_path / "seen").read_text().split("|") == expected
+
+
+def test_a_command_finds_its_block():
+    assert Command("echo {block}")(PULL) == 17.0
+    assert Command("echo 0.{block_seed}")(PULL) == 0.23
+    script = 'echo "0.$MFBANDIT_BLOCK$MFBANDIT_BLOCK_SEED"'
+    assert shell(script)(PULL) == 0.1723
+    assert Command("echo {block}").asks_for_blocks
+    assert not Command("echo {arm}").asks_for_blocks
+
+
+def test_there_is_no_block_where_there_are_none(monkeypatch):
+    monkeypatch.setenv("MFBANDIT_BLOCK", "5")
+    pull = SimpleNamespace(**{**vars(PULL), "block": None, "block_seed": None})
+    assert shell('echo "0.25$MFBANDIT_BLOCK$MFBANDIT_BLOCK_SEED"')(pull) == 0.25
 
 
 def test_a_command_without_places_gets_three_arguments():

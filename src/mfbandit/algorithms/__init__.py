@@ -24,6 +24,7 @@ from mfbandit.algorithms.mf_ucb import MFUCB
 from mfbandit.algorithms.policy import Policy
 from mfbandit.algorithms.successive_halving import SuccessiveHalving
 from mfbandit.errors import PolicyError
+from mfbandit.problem import Problem
 
 __all__ = [
     "IISE",
@@ -38,6 +39,7 @@ __all__ = [
     "MFTopTwo",
     "Policy",
     "SuccessiveHalving",
+    "default_policy",
     "policy",
 ]
 
@@ -123,6 +125,17 @@ REGISTRY: dict[str, Entry] = {
 }
 
 
+def default_policy(problem: Problem) -> str:
+    """The policy that a problem gets when its user names none.
+
+    Examples
+    --------
+    >>> default_policy(Problem(2, [("exact", 1.0)])), default_policy(Problem(2, [("exact", 1.0)], blocks=500))
+    ('mf-toptwo', 'mf-race')
+    """
+    return "mf-toptwo" if problem.blocks is None else "mf-race"
+
+
 def _convert(text: str, kind: Any, field: str) -> Any:
     """Read an option's text as what its field holds."""
     kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -178,8 +191,8 @@ def policy(what: str | Policy | Mapping[str, Any]) -> Policy:
 
     Examples
     --------
-    >>> policy("lucb-a:top=0.95,second=0.75")
-    LUCB(fidelities='all', batch=1, explore='a', top=0.95, second=0.75, bound='paper', clock='pulls', factor=None)
+    >>> policy("mf-toptwo:batch=4")
+    MFTopTwo(fidelities='all', batch=4, independent=False, evidence='auto')
     >>> policy(policy("lucb-c:batch=4").to_json()).label
     'lucb-c:batch=4'
     """

@@ -252,7 +252,7 @@ class IISE(Policy):
 
     def columns(self, problem: Problem) -> list[int]:
         """The fidelities of a problem that this policy uses: not the dominated ones."""
-        return undominated(problem, super().columns(problem))
+        return undominated(self.seen(problem), super().columns(problem))
 
     def check(self, problem: Problem, goal: Goal) -> None:
         """Refuse a problem or a goal that this policy is not made for."""

@@ -258,7 +258,7 @@ class MFRace(Policy):
     --------
     >>> import mfbandit as mf
     >>> mf.policy("mf-race:batch=4")
-    MFRace(fidelities='all', batch=4)
+    MFRace(fidelities='all', batch=4, independent=False)
     """
 
     guarantee: ClassVar[bool] = True

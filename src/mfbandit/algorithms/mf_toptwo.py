@@ -282,6 +282,7 @@ class MFTopTwo(Policy):
         if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 0:
             raise PolicyError(f"batch must be a whole number >= 0 (0: rounds grow), got {self.batch!r}")
         one_of("evidence", self.evidence, ("auto", "tilt"))
+        self._check_independent()
         self._columns_text()
 
     @property

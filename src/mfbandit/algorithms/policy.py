@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mfbandit.core import Algorithm, Arrays, Goal
 from mfbandit.errors import PolicyError
-from mfbandit.problem import Problem
+from mfbandit.problem import Gaussian, Problem
 
 __all__ = ["Policy", "one_of", "positive"]
 
@@ -40,10 +40,14 @@ class Policy:
     batch : int
         Pulls per planned row; part of the policy, so that decisions never depend on the number of
         workers.
+    independent : bool
+        For problems with blocks and a policy that takes rewards for independent: every pull draws a block of its
+        own, so that they are.
     """
 
     fidelities: str = "all"
     batch: int = 1
+    independent: bool = field(default=False, kw_only=True)
 
     #: "identify" (best arm with confidence) or "regret" (spend a budget).
     objective: ClassVar[str] = "identify"
@@ -52,11 +56,20 @@ class Policy:
     guarantee: ClassVar[bool] = False
     #: One line for `mfbandit policies`.
     summary: ClassVar[str] = ""
+    #: Whether it compares arms on shared blocks; such a policy needs them, and no other can do with them.
+    on_blocks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 1:
             raise PolicyError(f"batch must be a whole number >= 1, got {self.batch!r}")
+        self._check_independent()
         self._columns_text()
+
+    def _check_independent(self) -> None:
+        if not isinstance(self.independent, bool):
+            raise PolicyError(f"independent must be True or False, got {self.independent!r}")
+        if self.independent and self.on_blocks:
+            raise PolicyError(f"{self.name} compares arms on shared blocks: independent must be False")
 
     def _columns_text(self) -> list[int] | None:
         """The columns that the text of `fidelities` names; None for all or top."""
@@ -96,8 +109,13 @@ class Policy:
         """Whether the policy by definition uses the truest fidelity only."""
         return False
 
+    def seen(self, problem: Problem) -> Problem:
+        """What this policy sees of a problem: no blocks, where every pull draws its own."""
+        return problem.without_blocks() if self.independent else problem
+
     def columns(self, problem: Problem) -> list[int]:
         """The fidelities of a problem that this policy uses."""
+        problem = self.seen(problem)
         if self.truest_only or self.fidelities == "top":
             return [problem.truest]
         columns = self._columns_text()
@@ -123,7 +141,8 @@ class Policy:
         raise PolicyError(f"{type(self).__name__} cannot be run")
 
     def check(self, problem: Problem, goal: Goal) -> None:
-        """Refuse a problem or a goal that this policy is not made for."""
+        """Refuse a problem, as its user declared it, or a goal that this policy is not made for."""
+        self._check_blocks(problem)
         if self.objective == "regret":
             if not goal.budget < math.inf:
                 raise PolicyError(f"{self.name} spends a budget: give a finite budget")
@@ -132,6 +151,36 @@ class Policy:
                     f"{self.name} minimises regret, which is defined for costs per fidelity only; "
                     "this problem has costs that differ between arms"
                 )
+
+    def _check_blocks(self, problem: Problem) -> None:
+        """Refuse blocks that this policy cannot do with, or the lack of them."""
+        if problem.blocks is None:
+            if self.on_blocks:
+                raise PolicyError(
+                    f"{self.name} compares arms on shared blocks, and this problem has none: pass blocks= to Problem, "
+                    "or use mf-toptwo"
+                )
+            if self.independent:
+                raise PolicyError(
+                    "independent=True draws a block of its own for every pull, and this problem has no blocks: "
+                    "leave it out"
+                )
+        elif self.objective == "regret":
+            raise PolicyError(
+                f"{self.name} spends a budget, which cannot be done on shared blocks: leave blocks out, and draw what "
+                "each pull is tested on from pull.seed"
+            )
+        elif not (self.on_blocks or self.independent):
+            raise PolicyError(
+                f"{self.name} takes the rewards of different arms for independent, but arms that share blocks share "
+                "their luck, so its certificate would be void: use mf-race, or pass independent=True to draw a block "
+                "of its own for every pull"
+            )
+        elif self.independent and isinstance(problem.reward, Gaussian):
+            raise PolicyError(
+                f"{self.name} with independent=True needs the noise of single rewards, which {problem.reward} does not "
+                "say: declare their range, as Bounded(low, high), or use mf-race"
+            )
 
     def options(self) -> dict[str, Any]:
         """The options that differ from their defaults and are not in the name."""

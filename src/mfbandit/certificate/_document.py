@@ -77,7 +77,9 @@ class Certificate:
         """The certificate of a study as it stands, and the digest of its log."""
         settings, state = view.settings, view.state
         # Its kind of reward has the origin that the statistics are relative to.
-        problem, names = settings.problem.with_reward(view.problem.reward), settings.problem.arms
+        problem, names = settings.problem, settings.problem.arms
+        if not settings.policy.independent:  # which sees no swing of its rewards
+            problem = problem.with_reward(view.problem.reward)
         statistics = {
             names[arm]: {part: getattr(state, part)[k].tolist() for part in STATISTICS}
             for k, arm in enumerate(view.arms)
@@ -129,9 +131,11 @@ class Certificate:
 
     @cached_property
     def believed(self) -> Problem:
-        """The problem with the bias bounds that are believed by now."""
+        """The problem as the policy sees it, with the bias bounds that are believed by now."""
         names = [fidelity.name for fidelity in self.problem.fidelities]
-        return self.problem.widened({names.index(name): more for name, more in (self.widened or {}).items()})
+        return self.policy.seen(self.problem).widened(
+            {names.index(name): more for name, more in (self.widened or {}).items()}
+        )
 
     @cached_property
     def seen(self) -> Arrays:
@@ -218,6 +222,8 @@ class Certificate:
             said = "independent rewards in [0, 1]"
         else:
             said = f"independent rewards in [{reward.low!r}, {reward.high!r}]"
+        if self.policy.independent:
+            said += ", every pull on a block of its own drawn at random"
         biased = [m for m in self.columns if self.believed.biases[:, m].any()]
         if biased:
             bounds = [f"{self._bias(m)} at {self.problem.fidelities[m].name!r}" for m in biased]

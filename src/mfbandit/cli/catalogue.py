@@ -99,13 +99,15 @@ def _show_instance(instance: Instance, json: bool) -> None:
                 "biases": problem.biases,
                 "costs": problem.costs,
                 "truest": problem.truest,
+                "blocks": problem.blocks,
                 "best": problem.arms[instance.best],
                 "violations": [{**vars(one), "sentence": one.sentence} for one in instance.violations],
             }
         )
         return
     print(
-        f"{instance.name}: {problem.n_arms} arms, {problem.n_fidelities} fidelities, {instance.law!r}; "
+        f"{instance.name}: {problem.n_arms} arms, {problem.n_fidelities} fidelities, "
+        f"{'' if problem.blocks is None else f'{problem.blocks} blocks, '}{instance.law!r}; "
         f"the best arm is {problem.arms[instance.best]!r}\n"
     )
     print_table(*instance_table(instance))

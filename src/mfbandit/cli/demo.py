@@ -37,13 +37,14 @@ def demo(
 
     Example: [bold]mfbandit demo --out demo[/bold]
     """
+    from mfbandit.algorithms import default_policy
     from mfbandit.algorithms import policy as read_policy
     from mfbandit.cli.answer import end_code
     from mfbandit.instances import load_instance
-    from mfbandit.study import DEFAULT_POLICY
     from mfbandit.tables import evaluator
 
-    instance, policy = load_instance("judges"), read_policy(DEFAULT_POLICY)
+    instance = load_instance("judges")
+    policy = read_policy(default_policy(instance.problem))
     study = _new_study(instance, policy, out, seed)
     if not json:
         _introduce(instance)

@@ -29,7 +29,7 @@ def simulate(
             "--policy",
             "-p",
             help="name or name:key=value,... (see 'mfbandit policies'); repeat to compare.",
-            show_default="mf-toptwo",
+            show_default="mf-toptwo, or mf-race for blocks",
         ),
     ] = None,
     delta: Delta = 0.05,
@@ -60,6 +60,7 @@ def simulate(
 
     Example: [bold]mfbandit simulate figure-1a -p elimination -p mf-ucb --budget 100000 --trials 20[/bold]
     """
+    from mfbandit.algorithms import default_policy
     from mfbandit.algorithms import policy as read_policy
     from mfbandit.core import Goal
     from mfbandit.instances import load_instance
@@ -68,7 +69,7 @@ def simulate(
     for name, value in (("budget", budget), ("max_cost", max_cost)):
         check_finite(name, value)
     loaded = load_instance(instance)
-    chosen = [read_policy(text) for text in policy or ["mf-toptwo"]]
+    chosen = [read_policy(text) for text in policy or [default_policy(loaded.problem)]]
     # All are checked first: a mistake in the last must not cost the time of the others.
     goal = Goal(delta=delta, epsilon=epsilon, budget=math.inf if budget is None else budget)
     for one in chosen:

@@ -64,9 +64,13 @@ def status(
     opened = load_study(place, study)
     result, out = opened.result(), _out(opened)
     if json:
-        print_json({**result.to_json(), "out": out})
+        print_json({**result.to_json(), "out": out, "blocks": opened.settings.problem.blocks})
         return
     print_result(result)
+    problem = opened.settings.problem
+    if problem.blocks is not None:
+        drawn = "every pull on a block of its own" if opened.settings.policy.independent else "arms share them"
+        print(f"The problem has {problem.blocks} blocks: {drawn}.")
     if out:
         print(f"{out} pull{'s are' if out > 1 else ' is'} being evaluated.")
 
@@ -97,8 +101,18 @@ def ask(
     if json:
         print_json({"status": where, "pulls": [_plain(pull) for pull in pulls]})
     elif pulls:
-        headings = ("pull", "arm", "fidelity", "seed", "index", "cost")
-        rows = [(str(p.id), shown(p.arm), shown(p.fidelity), str(p.seed), str(p.index), amount(p.cost)) for p in pulls]
+        on_blocks = pulls[0].block is not None
+        headings = ("pull", "arm", "fidelity", *(("block", "its seed") if on_blocks else ("seed", "index")), "cost")
+        rows = [
+            (
+                str(p.id),
+                shown(p.arm),
+                shown(p.fidelity),
+                *((str(p.block), str(p.block_seed)) if on_blocks else (str(p.seed), str(p.index))),
+                amount(p.cost),
+            )
+            for p in pulls
+        ]
         print_table(headings, rows)
     if not pulls:
         waits = f"{_out(opened)} pulls are out, and their results are needed first"
@@ -232,7 +246,8 @@ def _out(study: Study) -> int:
 
 def _plain(pull: Pull) -> dict[str, Any]:
     """A pull for programs."""
-    return {key: getattr(pull, key) for key in ("id", "arm", "fidelity", "cost", "seed", "index")}
+    plain = {key: getattr(pull, key) for key in ("id", "arm", "fidelity", "cost", "seed", "index")}
+    return plain if pull.block is None else {**plain, "block": pull.block, "block_seed": pull.block_seed}
 
 
 def _confirm(study: Study, pull: int, counts: bool, json: bool) -> None:

@@ -143,7 +143,10 @@ def _problem_and_evaluator(keys: dict[str, Any], folder: Path) -> tuple[Problem,
         return problem, load_function(options["python"], folder)
     from mfbandit.engines.command import Command
 
-    return problem, Command(options["command"], options.get("timeout"), folder)
+    command = Command(options["command"], options.get("timeout"), folder)
+    if command.asks_for_blocks and problem.blocks is None:
+        raise InvalidInput("the command asks for the block of a pull, but [problem] has no blocks: say blocks =")
+    return problem, command
 
 
 def _problem(said: Any, folder: Path) -> Problem:
@@ -154,8 +157,9 @@ def _problem(said: Any, folder: Path) -> Problem:
         return _instance(said, folder).problem
     if said is None:
         raise InvalidInput("a study file needs a problem: [problem] with arms and fidelities, or an instance")
-    keys = check_keys(said, ("arms", "fidelities"), ("reward",), "[problem]", InvalidInput)
-    return Problem(keys["arms"], keys["fidelities"], keys.get("reward", "bounded"))
+    optional = ("reward", "truth", "blocks", "order")
+    keys = check_keys(said, ("arms", "fidelities"), optional, "[problem]", InvalidInput)
+    return Problem(**keys)
 
 
 def _instance(name: Any, folder: Path) -> Instance:
@@ -192,6 +196,12 @@ def _replay(instance: Instance, problem: Problem, options: dict[str, Any]) -> Ca
         for name in wanted:
             if name not in there:
                 raise InvalidInput(f"the instance has no {what} {name!r}{closest(name, there)}")
+    if instance.problem.blocks != problem.blocks:
+        # Rewards that are not those of the pull's block would pass for it.
+        raise InvalidInput(
+            f"[evaluator] replays rewards with blocks = {instance.problem.blocks}, but [problem] has blocks = "
+            f"{problem.blocks}: both must be the same"
+        )
     return evaluator(instance, options.get("seed", 0))
 
 

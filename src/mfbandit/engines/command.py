@@ -19,7 +19,7 @@ from mfbandit.study.pull import Pull
 
 __all__ = ["Command", "check_timeout", "is_number"]
 
-_PLACES = ("arm", "fidelity", "seed", "index", "id", "cost")
+_PLACES = ("arm", "fidelity", "seed", "index", "id", "cost", "block", "block_seed")
 _PLACE = re.compile(r"\{([A-Za-z_]+)\}")
 
 
@@ -37,12 +37,13 @@ def check_timeout(timeout: float | None, what: str = "timeout") -> None:
 class Command:
     """An evaluator that runs a command once per pull.
 
-    The command gets the pull in place of ``{arm}``, ``{fidelity}``, ``{seed}``, ``{index}``, ``{id}`` and
-    ``{cost}`` in its arguments; if it has none of these, the arm, the fidelity and the seed follow its own
-    arguments. They are also in its environment, as MFBANDIT_ARM, MFBANDIT_FIDELITY, MFBANDIT_SEED and so
-    on. No shell comes between, so names need no quoting, whatever is in them. The last line that it prints
-    is the reward; of what it prints only the last 64 kilobytes are kept. Another exit code than 0, another
-    text than a number, and running for too long are failures.
+    The command gets the pull in place of ``{arm}``, ``{fidelity}``, ``{seed}``, ``{index}``, ``{id}``, ``{cost}``,
+    ``{block}`` and ``{block_seed}`` in its arguments; if it has none of these, the arm, the fidelity and the seed
+    follow its own arguments. They are also in its environment, as MFBANDIT_ARM, MFBANDIT_FIDELITY, MFBANDIT_SEED,
+    MFBANDIT_BLOCK and so on; a problem without blocks leaves the block and its seed empty. No shell comes between, so
+    names need no quoting, whatever is in them. The last line that it prints is the reward; of what it prints only
+    the last 64 kilobytes are kept. Another exit code than 0, another text than a number, and running for too long
+    are failures.
 
     Parameters
     ----------
@@ -57,11 +58,14 @@ class Command:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> pull = SimpleNamespace(arm="A & B", fidelity="quick", seed=7, index=0, id=0, cost=1.0)
+    >>> said = {"seed": 7, "index": 0, "id": 0, "cost": 1.0, "block": 41, "block_seed": 9}
+    >>> pull = SimpleNamespace(arm="A & B", fidelity="quick", **said)
     >>> Command("echo 0.{seed}")(pull)
     0.7
     >>> Command("echo good, {arm}")(pull)
     'good, A & B'
+    >>> Command("echo {block}")(pull)
+    41.0
     """
 
     def __init__(
@@ -78,7 +82,8 @@ class Command:
 
     def __call__(self, pull: Pull) -> float | str:
         """Run the command for a pull; returns the reward that it prints."""
-        values = {place: str(getattr(pull, place)) for place in _PLACES}
+        said = {place: getattr(pull, place) for place in _PLACES}
+        values = {place: "" if value is None else str(value) for place, value in said.items()}
         try:
             ended = self._programs.run(
                 pull.id,
@@ -93,6 +98,11 @@ class Command:
         except subprocess.TimeoutExpired:
             raise StudyError(f"{self._name} took longer than {self.timeout:g} s and was ended") from None
         return self._reward(ended.code, ended.output, ended.complaint)
+
+    @property
+    def asks_for_blocks(self) -> bool:
+        """Whether its arguments have a place for the block of a pull."""
+        return any(place.startswith("block") for word in self.words for place in _PLACE.findall(word))
 
     def cancel(self, pull: Pull | None = None) -> None:
         """End the evaluation of a pull, or all that run in this process."""

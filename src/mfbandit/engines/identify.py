@@ -13,7 +13,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.problem import Problem
 from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.storage.records import Storage
-from mfbandit.study.open import DEFAULT_POLICY, create_study
+from mfbandit.study.open import create_study
 
 if TYPE_CHECKING:
     from mfbandit.study.result import Result
@@ -27,7 +27,7 @@ def identify(
     evaluate: Evaluate,
     *,
     delta: float = 0.05,
-    policy: Policy | str = DEFAULT_POLICY,
+    policy: Policy | str | None = None,
     epsilon: float = 0.0,
     max_cost: float | None = None,
     storage: str | Storage | None = None,
@@ -61,8 +61,9 @@ def identify(
         returns a reward. May be a coroutine function.
     delta : float
         Probability of a wrong answer that is allowed.
-    policy : Policy or str
-        The policy, as an object or as ``name:key=value,...``.
+    policy : Policy or str, optional
+        The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
+        "mf-toptwo".
     epsilon : float
         An answer within this of the best is good enough (0: the best).
     max_cost : float, optional
@@ -91,8 +92,8 @@ def identify(
     >>> result.best, result.status, result.confidence >= 0.95
     ('b', 'certified', True)
     """
-    chosen = read_policy(policy)
-    if chosen.objective == "regret":
+    chosen = None if policy is None else read_policy(policy)
+    if chosen is not None and chosen.objective == "regret":
         raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
     study = create_study(
         problem,

@@ -12,19 +12,21 @@ from typing import Any, NamedTuple
 
 from mfbandit.errors import InstanceError, InvalidInput
 from mfbandit.instances.instance import Instance
-from mfbandit.instances.laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardLaw
-from mfbandit.problem import Bernoulli, Bounded, Gaussian, Problem, RewardKind
+from mfbandit.instances.laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardLaw, law_from_json
+from mfbandit.problem import Bernoulli, Bounded, Fidelity, Gaussian, Problem, RewardKind
 from mfbandit.validation import check_keys, closest
 
 __all__ = ["InstanceSummary", "builtin_instances", "describe_instances", "load_instance"]
 
 _REQUIRED = ("reward", "costs", "biases", "means")
-_OPTIONAL = ("name", "description", "arms", "fidelities", "strict")
+_OPTIONAL = ("name", "description", "arms", "fidelities", "strict", "blocks", "order", "pair_biases", "block_costs")
+# What may be said of unlimited blocks, beside the keys of a reward law: how much of the noise they share.
+_OF_BLOCKS = ("rho",)
 # The keys each reward law asks for, and those it may have.
 _LAW_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "bernoulli": ((), ("low", "high")),
-    "gaussian": (("sigma",), ()),
-    "beta": (("concentration",), ("low", "high")),
+    "bernoulli": ((), ("low", "high", "swing")),
+    "gaussian": (("sigma",), ("caution", "resolution")),
+    "beta": (("concentration",), ("low", "high", "swing")),
 }
 
 
@@ -155,16 +157,10 @@ def _build(data: dict[str, Any], source: str, strict: bool | None) -> Instance:
     """Build the instance a file describes; every error says which file it was."""
     try:
         law_keys = _law_keys(data)
-        required, optional = (*_REQUIRED, *law_keys[0]), (*_OPTIONAL, *law_keys[1])
+        required, optional = (*_REQUIRED, *law_keys[0]), (*_OPTIONAL, *law_keys[1], *_OF_BLOCKS)
         keys = check_keys(data, required, optional, "an instance file", InstanceError)
         kind, law = _reward(keys)
-        problem = Problem.from_arrays(
-            keys["costs"],
-            keys["biases"],
-            arms=keys.get("arms", _row_count(keys["means"])),
-            fidelities=keys.get("fidelities"),
-            reward=kind,
-        )
+        problem = _problem(keys, kind)
         said = _typed(keys, "strict", bool, True)
         _typed(keys, "description", str, "")
         name = _typed(keys, "name", str, Path(source).stem)
@@ -188,14 +184,60 @@ def _law_keys(data: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]
     return _LAW_KEYS[reward]
 
 
+def _problem(keys: dict[str, Any], kind: RewardKind) -> Problem:
+    """The problem, with what the file says of its blocks."""
+    problem = Problem.from_arrays(
+        keys["costs"],
+        keys["biases"],
+        arms=keys.get("arms", _row_count(keys["means"])),
+        fidelities=keys.get("fidelities"),
+        reward=kind,
+        blocks=keys.get("blocks"),
+        order=keys.get("order", "own"),
+    )
+    names = [one.name for one in problem.fidelities]
+    pairs, opening = _by_fidelity(keys, "pair_biases", names), _by_fidelity(keys, "block_costs", names)
+    if not pairs and not opening:
+        return problem
+    fidelities = [
+        Fidelity(one.name, one.cost, one.bias, pair_bias=pairs.get(one.name), block_cost=opening.get(one.name, 0.0))
+        for one in problem.fidelities
+    ]
+    return Problem(problem.arms, fidelities, kind, blocks=problem.blocks, order=problem.order)
+
+
+def _by_fidelity(keys: dict[str, Any], key: str, names: list[str]) -> dict[str, Any]:
+    """What a file says of some fidelities, by their names."""
+    said = keys.get(key, {})
+    if not isinstance(said, dict):
+        raise InstanceError(f"{key} is {said!r}; it must be a table of numbers by the names of fidelities")
+    for name in said:
+        if name not in names:
+            raise InstanceError(f"{key} names {name!r}, which is no fidelity{closest(name, names)}")
+    return said
+
+
 def _reward(keys: dict[str, Any]) -> tuple[RewardKind, RewardLaw]:
+    """The kind of reward and its law; on blocks the law says how much of the noise all arms share."""
+    blocks = "blocks" in keys
+    if "rho" in keys and not blocks:
+        raise InstanceError("rho is the share of the noise that is the block's, but there are no blocks: say blocks =")
     if keys["reward"] == "gaussian":
-        return Gaussian(keys["sigma"]), GaussianLaw(keys["sigma"])
-    bounded = Bounded(keys.get("low", 0.0), keys.get("high", 1.0))
+        said = {key: keys[key] for key in ("caution", "resolution") if key in keys}
+        if blocks:
+            return Gaussian(**said), _on_blocks(keys, keys["sigma"])
+        return Gaussian(keys["sigma"], **said), GaussianLaw(keys["sigma"])
+    bounded = Bounded(keys.get("low", 0.0), keys.get("high", 1.0), swing=keys.get("swing"))
     if keys["reward"] == "beta":
+        if blocks:
+            raise InstanceError("reward 'beta' is no law of rewards on blocks; it must be 'bernoulli' or 'gaussian'")
         return bounded, BetaLaw(keys["concentration"])
     unit = bounded == Bounded()
-    return (Bernoulli() if unit else bounded), BernoulliLaw()
+    return (Bernoulli() if unit else bounded), _on_blocks(keys, None) if blocks else BernoulliLaw()
+
+
+def _on_blocks(keys: dict[str, Any], sigma: float | None) -> RewardLaw:
+    return law_from_json({"law": "block_effect", "rho": keys.get("rho", 0.0), "sigma": sigma})
 
 
 def _row_count(means: object) -> int:

@@ -1,6 +1,6 @@
 """Studies: real evaluations, durable, in parallel, on one machine or many."""
 
-from mfbandit.study.open import DEFAULT_POLICY, create_study, load_study
+from mfbandit.study.open import create_study, load_study
 from mfbandit.study.pull import Pull
 from mfbandit.study.result import ArmResult, Result
 from mfbandit.study.study import Study
@@ -8,7 +8,6 @@ from mfbandit.study.transfer import import_study
 from mfbandit.study.view import View
 
 __all__ = [
-    "DEFAULT_POLICY",
     "ArmResult",
     "Pull",
     "Result",

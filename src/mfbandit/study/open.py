@@ -19,9 +19,8 @@ from mfbandit.study.policy_digest import PolicyCode, policy_digest
 from mfbandit.study.settings import Header, Settings, read_header, write_header
 from mfbandit.study.study import Study
 
-__all__ = ["DEFAULT_NAME", "DEFAULT_POLICY", "check_name", "create_study", "load_study", "open_study"]
+__all__ = ["DEFAULT_NAME", "check_name", "create_study", "load_study", "open_study"]
 
-DEFAULT_POLICY = "mf-toptwo"
 DEFAULT_NAME = "study"
 
 
@@ -29,7 +28,7 @@ def create_study(
     problem: Problem,
     *,
     delta: float = 0.05,
-    policy: Policy | str = DEFAULT_POLICY,
+    policy: Policy | str | None = None,
     epsilon: float = 0.0,
     max_cost: float | None = None,
     storage: str | Storage | None = None,
@@ -54,8 +53,9 @@ def create_study(
         What to choose from, and how it can be measured.
     delta : float
         Probability of a wrong answer that is allowed.
-    policy : Policy or str
-        The policy, as an object or as ``name:key=value,...``.
+    policy : Policy or str, optional
+        The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
+        "mf-toptwo".
     epsilon : float
         An answer within this of the best is good enough (0: the best).
     max_cost : float, optional

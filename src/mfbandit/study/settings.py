@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.algorithms import Policy
+from mfbandit.algorithms import Policy, default_policy
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
@@ -80,7 +80,7 @@ class Settings:
         if not isinstance(self.problem, Problem):
             raise InvalidInput(f"problem must be a Problem, got {self.problem!r}")
         put = object.__setattr__
-        put(self, "policy", read_policy(self.policy))
+        put(self, "policy", read_policy(default_policy(self.problem) if self.policy is None else self.policy))
         put(self, "delta", _number("delta", self.delta))
         put(self, "budget", _limit("budget", self.budget))
         put(self, "max_cost", _limit("max_cost", self.max_cost))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mfbandit.instances import Instance
 from mfbandit.theory.divergence import divergences
-from mfbandit.theory.scale import check_delta, in_units
+from mfbandit.theory.scale import check_delta, in_units, refuse_blocks
 from mfbandit.validation import FloatArray
 
 __all__ = [
@@ -68,6 +68,7 @@ def gaps(instance: Instance, top: float | None = None, second: float | None = No
            [ 0.07,  0.1 ],
            [ 0.22,  0.25]])
     """
+    refuse_blocks(instance)
     biases = instance.problem.biases
     best = instance.best
     if top is None:

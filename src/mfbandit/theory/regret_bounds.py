@@ -17,7 +17,7 @@ from mfbandit.algorithms.elimination import default_epsilon, theorem_epsilon
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
 from mfbandit.theory.identification import separating_information
-from mfbandit.theory.scale import check_budget, paper_unit
+from mfbandit.theory.scale import check_budget, paper_unit, refuse_blocks
 from mfbandit.validation import FloatArray
 
 __all__ = [
@@ -297,6 +297,7 @@ def _refuse_costs_per_arm(instance: Instance) -> None:
 
 def check_regret(instance: Instance) -> None:
     """Refuse an instance for which the regret bounds are not made."""
+    refuse_blocks(instance)
     _refuse_costs_per_arm(instance)
     best = float(instance.truth[instance.best])
     if best < 0.0:

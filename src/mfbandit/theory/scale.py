@@ -11,7 +11,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.instances import GaussianLaw, Instance
 from mfbandit.validation import FloatArray
 
-__all__ = ["Units", "check_budget", "check_delta", "in_units", "paper_unit"]
+__all__ = ["Units", "check_budget", "check_delta", "in_units", "paper_unit", "refuse_blocks"]
 
 
 class Units(NamedTuple):
@@ -33,6 +33,7 @@ class Units(NamedTuple):
 
 def in_units(instance: Instance) -> Units:
     """Return the instance in unit scale."""
+    refuse_blocks(instance)
     problem = instance.problem
     means = np.asarray(problem.reward.to_unit(np.asarray(instance.means, dtype=np.float64)))
     truth = means[:, problem.truest]
@@ -52,9 +53,19 @@ def paper_unit(instance: Instance) -> float:
     The paper's radius sqrt(log(.)/n) is for rewards in [0, 1]. On another range the unit is its
     width, and for Gaussian rewards sqrt(2) sigma: measured so, the same radius holds.
     """
+    refuse_blocks(instance)
     if isinstance(instance.law, GaussianLaw):
         return math.sqrt(2.0) * instance.law.sigma
     return instance.problem.reward.span
+
+
+def refuse_blocks(instance: Instance) -> None:
+    """Refuse an instance whose arms share blocks: bounds and limits are about independent rewards."""
+    if instance.problem.blocks is not None:
+        raise InvalidInput(
+            f"the bounds and limits are about independent rewards, but the arms of this instance share "
+            f"{instance.problem.blocks} blocks, where arms can be told apart for less: no bound is known"
+        )
 
 
 def check_delta(delta: float) -> float:
