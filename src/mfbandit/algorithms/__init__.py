@@ -19,6 +19,7 @@ from mfbandit.algorithms.iise import IISE
 from mfbandit.algorithms.lucb import LUCB
 from mfbandit.algorithms.mf_commit import MFCommit
 from mfbandit.algorithms.mf_grad import MFGrad
+from mfbandit.algorithms.mf_race import MFRace
 from mfbandit.algorithms.mf_toptwo import MFTopTwo
 from mfbandit.algorithms.mf_ucb import MFUCB
 from mfbandit.algorithms.policy import Policy
@@ -36,6 +37,7 @@ __all__ = [
     "Hyperband",
     "MFCommit",
     "MFGrad",
+    "MFRace",
     "MFTopTwo",
     "Policy",
     "SuccessiveHalving",
@@ -60,6 +62,12 @@ REGISTRY: dict[str, Entry] = {
         {},
         "The default: near the limit, proven, no prior knowledge, always stops (ours)",
         "mf-toptwo",
+    ),
+    "mf-race": Entry(
+        MFRace,
+        {},
+        "The default for problems with blocks: race on shared questions, splits or seeds, proven (ours)",
+        "mf-race",
     ),
     "lucb-a": Entry(
         LUCB,
