@@ -10,11 +10,27 @@ What a certificate that passes promises to somebody who does not trust its maker
 statistics were observed, and the assumptions that the claim names hold, the claim is wrong with probability
 at most delta. It cannot show that they were observed. `verify_with_study` can, from the raw results: it plays
 the policy again, reward by reward.
+
+Races on blocks have a kind of their own (`RaceCertificate`): it holds all raw rewards by block and what was declared
+before them, from which `verify` computes all evidence anew.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from mfbandit.certificate._document import Certificate
 from mfbandit.certificate._files import load_certificate
+from mfbandit.certificate._race_document import BLOCKS, RaceCertificate
 from mfbandit.certificate._replay import verify_with_study
 from mfbandit.certificate._verify import Verdict, verify
 
-__all__ = ["Certificate", "Verdict", "load_certificate", "verify", "verify_with_study"]
+if TYPE_CHECKING:
+    from mfbandit.study.view import View
+
+__all__ = ["Certificate", "RaceCertificate", "Verdict", "certificate_of", "load_certificate", "verify", "verify_with_study"]
+
+
+def certificate_of(view: View, log: str | None = None) -> Certificate | RaceCertificate:
+    """The certificate of a study as it stands, of the kind that its policy stops by."""
+    return RaceCertificate.of(view, log) if view.algorithm.evidence == BLOCKS else Certificate.of(view, log)

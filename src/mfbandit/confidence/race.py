@@ -114,7 +114,7 @@ class Race:
 
     @property
     def _arms(self) -> int:
-        return self.known.shape[0]
+        return self.problem.n_arms
 
     # Against "b is the best arm"
 
@@ -270,7 +270,7 @@ class Race:
         found[answer] = True
         return found
 
-    def _log_wrong(self, answer: int) -> Floats:
+    def log_wrong(self, answer: int) -> Floats:
         """Log of the level at which each arm is shown to be no better than the answer; -inf for the answer."""
         found = self.log_p.copy()
         if self.epsilon > 0.0:
@@ -279,11 +279,11 @@ class Race:
 
     def confidence(self, answer: int) -> float:
         """How sure it is that an arm is the best, or within epsilon of it; right whenever one looks."""
-        return float(1.0 - min(1.0, math.exp(min(0.0, self._log_wrong(answer).max()))))
+        return float(1.0 - min(1.0, math.exp(min(0.0, self.log_wrong(answer).max()))))
 
     def certified(self, answer: int) -> bool:
         """Whether the error is at most delta."""
-        return bool(self._log_wrong(answer).max() <= math.log(self.delta))
+        return bool(self.log_wrong(answer).max() <= math.log(self.delta))
 
     def regret_bound(self, answer: int) -> float:
         """By how much the best arm can be better than an answer, in units of the reward, with probability 1 - delta.

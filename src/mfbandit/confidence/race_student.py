@@ -53,7 +53,7 @@ def _log_evidence(count: Ints, t: Floats) -> Floats:
     order = np.argsort(-count, kind="stable")
     n = count[order]
     c = EFFECTS[:, None] * t[order]
-    first = 0.5 * math.log(2.0 * math.pi) + 0.5 * c * c + np.log1p(-0.5 * _erfc(c / math.sqrt(2.0)).astype(float))
+    first = 0.5 * math.log(2.0 * math.pi) + 0.5 * c * c + np.log1p(-0.5 * np.asarray(_erfc(c / math.sqrt(2.0)), dtype=float))
     total = first.copy()
     ratio = c + np.exp(-first)
     for k in range(1, int(n[0]) if n.size else 0):
@@ -62,7 +62,7 @@ def _log_evidence(count: Ints, t: Floats) -> Floats:
         c, ratio = c[:, :active], ratio[:, :active]
         total[:, :active] += np.log(ratio)
         ratio = c + k / ratio
-    at_zero = (0.5 * n - 1.0) * math.log(2.0) + _lgamma(0.5 * n).astype(float)
+    at_zero = (0.5 * n - 1.0) * math.log(2.0) + np.asarray(_lgamma(0.5 * n), dtype=float)
     each = np.log(EFFECT_WEIGHTS)[:, None] - 0.5 * n * (EFFECTS**2)[:, None] + total - at_zero
     most = each.max(axis=0)
     found = np.empty(count.size)
