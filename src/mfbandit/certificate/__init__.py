@@ -15,22 +15,10 @@ Races on blocks have a kind of their own (`RaceCertificate`): it holds all raw r
 before them, from which `verify` computes all evidence anew.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from mfbandit.certificate._document import Certificate
 from mfbandit.certificate._files import load_certificate
-from mfbandit.certificate._race_document import BLOCKS, RaceCertificate
+from mfbandit.certificate._race_document import RaceCertificate
 from mfbandit.certificate._replay import verify_with_study
 from mfbandit.certificate._verify import Verdict, verify
 
-if TYPE_CHECKING:
-    from mfbandit.study.view import View
-
-__all__ = ["Certificate", "RaceCertificate", "Verdict", "certificate_of", "load_certificate", "verify", "verify_with_study"]
-
-
-def certificate_of(view: View, log: str | None = None) -> Certificate | RaceCertificate:
-    """The certificate of a study as it stands, of the kind that its policy stops by."""
-    return RaceCertificate.of(view, log) if view.algorithm.evidence == BLOCKS else Certificate.of(view, log)
+__all__ = ["Certificate", "RaceCertificate", "Verdict", "load_certificate", "verify", "verify_with_study"]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mfbandit.algorithms import policy as read_policy
-from mfbandit.block_order import block_order
 from mfbandit.certificate._document import FORMAT, VERSION
 from mfbandit.certificate._race_document import BLOCKS, BlockRound, RaceCertificate
 from mfbandit.certificate._reading import read_digest, read_mapping
@@ -23,6 +22,8 @@ __all__ = ["log_faults", "read_race_certificate"]
 _KEYS = ("problem", "policy", "delta", "epsilon", "seed", "answer", "rounds", "rewards", "log")
 #: Numbers of an entry of "opened" and of "rows".
 _OPENED, _ROW = 4, 3
+#: The order of more blocks than that is not made anew: a file must not be able to fill the memory.
+_MOST = 10_000_000
 
 
 def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
@@ -38,6 +39,8 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
     problem = Problem.from_json(read_mapping(found["problem"], "problem"))
     if problem.blocks is None:
         raise InvalidInput(f"its problem has no blocks, and its kind is {BLOCKS!r}")
+    if isinstance(problem.blocks, int) and problem.blocks > _MOST:
+        raise InvalidInput(f"its problem has {problem.blocks} blocks; the order of at most {_MOST} can be checked")
     policy = read_policy(read_mapping(found["policy"], "policy"))
     if getattr(policy, "independent", False):
         raise InvalidInput("its policy draws blocks independently, so that no two arms share them")
@@ -117,6 +120,8 @@ def _numbers(value: Any, size: int, what: str) -> list[int]:
 
 def log_faults(certificate: RaceCertificate) -> Iterator[str]:
     """Why no study can have had this log: its order of blocks, what was declared when, and prefixes."""
+    from mfbandit.block_order import block_order
+
     problem, columns = certificate.problem, certificate.columns
     shared, finite = problem.order == "shared", problem.blocks != "unlimited"
     size = int(problem.blocks) if finite and problem.blocks is not None else 0
