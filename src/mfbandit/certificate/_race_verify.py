@@ -1,7 +1,7 @@
 """Checking the certificate of a race on blocks from its own raw rewards.
 
-Nothing in the file is believed but the rewards. The log must be a possible one: blocks in the order that the seed gives,
-arms measured on prefixes, leaders declared before the first cell of their block. All evidence is computed anew.
+Nothing in the file is believed but the rewards. The log must be a possible one: blocks in the order that the seed
+gives, arms measured on prefixes, leaders declared before the first cell of their block. All evidence is computed anew.
 """
 
 from __future__ import annotations

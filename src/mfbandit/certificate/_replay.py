@@ -82,7 +82,9 @@ def _read(found: Mapping[str, Any]) -> Certificate | RaceCertificate:
     return read_race_certificate(found) if found.get("kind") == BLOCKS else read_certificate(found)
 
 
-def _contradictions(certificate: Certificate | RaceCertificate, found: Mapping[str, Any], study: Study) -> Iterator[str]:
+def _contradictions(
+    certificate: Certificate | RaceCertificate, found: Mapping[str, Any], study: Study
+) -> Iterator[str]:
     """Where the raw results contradict a certificate."""
     from mfbandit.study.view import View
 

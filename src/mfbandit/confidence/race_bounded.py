@@ -83,7 +83,7 @@ def leader_paths(lane: Lane, losers: Ints) -> Floats:
     """Log of the process of each arm that follows declared leaders, after each block; -inf where not known."""
     most = int(lane.known[losers].max(initial=0))
     positions = np.arange(most)
-    leader, second = lane.declared[:most, 0], lane.declared[:most, 1]
+    leader, second = lane.declared[..., :most, 0], lane.declared[..., :most, 1]
     winner = np.where(leader == losers[:, None], second, leader)
     idle = (winner < 0) | (winner == losers[:, None])
     winner = np.where(idle, losers[:, None], winner)

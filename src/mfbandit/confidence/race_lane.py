@@ -23,7 +23,7 @@ class Lane:
     known: Ints
     """How many positions of each arm are known, (K,)."""
     declared: Ints
-    """Leader and runner-up of each position, -1 for nobody, (n, 2)."""
+    """Leader and runner-up of each position, -1 for nobody, (n, 2); or a table for each arm they are used for."""
     bias: Floats
     """Bias bounds of the arms, (K,)."""
     pair_bias: float

@@ -23,6 +23,8 @@ Ints = npt.NDArray[np.int64]
 _NOISE = 1e-9
 #: So many points are worked out at a time.
 _POINTS = 20_000
+#: A logarithm is taken of the product of so many ratios, none of which is above 1,000 or so.
+_LOGS = 32
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 _lgamma = np.frompyfunc(math.lgamma, 1, 1)
@@ -53,15 +55,24 @@ def _log_evidence(count: Ints, t: Floats) -> Floats:
     order = np.argsort(-count, kind="stable")
     n = count[order]
     c = EFFECTS[:, None] * t[order]
-    first = 0.5 * math.log(2.0 * math.pi) + 0.5 * c * c + np.log1p(-0.5 * np.asarray(_erfc(c / math.sqrt(2.0)), dtype=float))
+    first = (
+        0.5 * math.log(2.0 * math.pi)
+        + 0.5 * c * c
+        + np.log1p(-0.5 * np.asarray(_erfc(c / math.sqrt(2.0)), dtype=float))
+    )
     total = first.copy()
     ratio = c + np.exp(-first)
-    for k in range(1, int(n[0]) if n.size else 0):
-        # Points are sorted, so that those which need more than k steps come first.
-        active = int(np.searchsorted(-n, -k, side="left"))
-        c, ratio = c[:, :active], ratio[:, :active]
-        total[:, :active] += np.log(ratio)
+    product = np.ones_like(c)
+    # Points are sorted, so that those which need more than k steps come first.
+    active = np.searchsorted(-n, -np.arange(int(n[0]) if n.size else 0), side="left")
+    for k in range(1, active.size):
+        if active[k] < c.shape[1] or k % _LOGS == 0:
+            total[:, : c.shape[1]] += np.log(product)
+            c, ratio = c[:, : active[k]], ratio[:, : active[k]]
+            product = np.ones_like(c)
+        product *= ratio
         ratio = c + k / ratio
+    total[:, : c.shape[1]] += np.log(product)
     at_zero = (0.5 * n - 1.0) * math.log(2.0) + np.asarray(_lgamma(0.5 * n), dtype=float)
     each = np.log(EFFECT_WEIGHTS)[:, None] - 0.5 * n * (EFFECTS**2)[:, None] + total - at_zero
     most = each.max(axis=0)
