@@ -307,3 +307,17 @@ def test_many_arms_are_worked_out_in_seconds():
     rewards = (rng.random((1, arms, blocks)) < np.linspace(0.3, 0.7, arms)[:, None]).astype(float)
     race = race_of(problem, rewards[:, :, :1500], np.tile([arms - 1, arms - 2], (1, 1500, 1)))
     assert race.log_p[:60].max() < math.log(0.05) < race.log_p[arms - 1]
+
+
+def test_lanes_of_one_order_must_agree_about_leaders():
+    """A leader declared for a block of which another lane has cells may have been chosen by them."""
+    fidelities = [mf.Fidelity("cheap", 1.0, 0.01), mf.Fidelity("truth", 2.0)]
+    rewards = np.zeros((2, 3, 30))
+    rewards[:, 0] = 1.0
+    same = np.tile([0, 1], (2, 30, 1))
+    other, none = same.copy(), np.full((2, 30, 2), -1)
+    other[1, 7] = [2, 0]
+    for order, like in (("shared", none), ("own", other)):
+        problem = mf.Problem(3, fidelities, reward="bernoulli", blocks="unlimited", order=order)
+        assert race_of(problem, rewards, other).log_p.tolist() == race_of(problem, rewards, like).log_p.tolist()
+        assert race_of(problem, rewards, same).log_p[1] < race_of(problem, rewards, none).log_p[1]

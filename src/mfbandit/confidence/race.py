@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths, sure_difference
-from mfbandit.confidence.race_lane import Lane
+from mfbandit.confidence.race_lane import Lane, one_declaration
 from mfbandit.confidence.race_rules import TOLERANCE, lane_shares, leader_weight, near_weight, pair_weight
 from mfbandit.confidence.race_student import Guards, student_peaks
 from mfbandit.core import STUDENT, Arrays, State, arrays
@@ -82,11 +82,12 @@ class Race:
     @cached_property
     def _lanes(self) -> list[Lane]:
         rules = self._seen.blocks
+        declared = one_declaration(self.declared, self.known) if rules.shared else self.declared
         return [
             Lane(
                 rewards=self.rewards[m],
                 known=self.known[:, m],
-                declared=self.declared[m],
+                declared=declared[m],
                 bias=self._seen.bias[:, m],
                 pair_bias=float(rules.pair_bias[m]),
                 size=rules.size,
@@ -343,7 +344,4 @@ class Race:
         if not lane.size or not (lane.known == lane.size).any():
             return False
         ends = np.where(lane.known == lane.size, lane.low_sums[:, -1], -math.inf)
-        return bool(np.isneginf(self._log_certain(int(ends.argmax()))).all())
-
-    def _log_certain(self, answer: int) -> Floats:
-        return np.where(self._certain(answer), -math.inf, self.log_p)
+        return bool((self._certain(int(ends.argmax())) | np.isneginf(self.log_p)).all())
