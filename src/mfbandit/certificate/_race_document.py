@@ -195,11 +195,11 @@ class RaceCertificate:
     def _statement(self) -> str:
         blocks = self.problem.blocks
         over = "" if blocks == "unlimited" else f" over the {blocks} blocks of the set"
-        others = f"the {self.problem.n_arms} arms"
+        others = f"the {self.problem.n_arms} arms{over}"
         if self.epsilon > 0:
-            return f"the true mean of {self.answer!r}{over} is within {self.epsilon!r} of the highest of {others}"
+            return f"the true mean of {self.answer!r} is within {self.epsilon!r} of the highest of {others}"
         tied = f", the same as {listed([repr(arm) for arm in self.tied])}" if self.tied else ""
-        return f"{self.answer!r} has the highest true mean{over} of {others}{tied}"
+        return f"{self.answer!r} has the highest true mean of {others}{tied}"
 
     def _assumptions(self) -> list[str]:
         reward, problem = self.problem.reward, self.problem
