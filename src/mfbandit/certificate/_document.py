@@ -18,7 +18,7 @@ from mfbandit.problem import Bernoulli, Gaussian, Problem
 if TYPE_CHECKING:
     from mfbandit.study.view import View
 
-__all__ = ["FORMAT", "STATISTICS", "VERSION", "Certificate", "Entry"]
+__all__ = ["FORMAT", "STATISTICS", "VERSION", "Certificate", "Entry", "complement", "listed"]
 
 FORMAT, VERSION = "mfbandit certificate", 2
 STATISTICS = ("pulls", "sums", "squares", "deviations")
@@ -204,8 +204,8 @@ class Certificate:
         meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."
         said = f"{self._statement()}.{meant} {self._assumptions()}"
         if self.certified:
-            return f"With probability at least {_complement(self.delta)}, {said}"
-        return f"Not certified (confidence {self.confidence:.4f} of {_complement(self.delta)}): {said}"
+            return f"With probability at least {complement(self.delta)}, {said}"
+        return f"Not certified (confidence {self.confidence:.4f} of {complement(self.delta)}): {said}"
 
     def _statement(self) -> str:
         count = len(self.arms)
@@ -227,11 +227,11 @@ class Certificate:
         biased = [m for m in self.columns if self.believed.biases[:, m].any()]
         if biased:
             bounds = [f"{self._bias(m)} at {self.problem.fidelities[m].name!r}" for m in biased]
-            said += f", biases of at most {_listed(bounds)}"
+            said += f", biases of at most {listed(bounds)}"
         if self.widened:
-            said += f" (widened at {_listed([repr(name) for name in self.widened])}, as the data demanded)"
+            said += f" (widened at {listed([repr(name) for name in self.widened])}, as the data demanded)"
         if self.retired:
-            said += f", failures of {_listed([repr(name) for name in self.retired])} that tell nothing of rewards"
+            said += f", failures of {listed([repr(name) for name in self.retired])} that tell nothing of rewards"
         if self.kind == "pairs":
             said += ", active rewards chosen before their pulls"
         return f"Assumed: {said}."
@@ -288,12 +288,12 @@ class Certificate:
         }
 
 
-def _complement(delta: float) -> str:
+def complement(delta: float) -> str:
     """1 - delta as people write it, never rounded up."""
     return f"1 - {delta!r}" if delta < 1e-6 else str(1 - Decimal(repr(delta)))
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     """Names in a sentence, the first few of them."""
     shown = names[:_FEW] + ([f"{len(names) - _FEW} others"] if len(names) > _FEW else [])
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

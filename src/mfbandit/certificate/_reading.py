@@ -14,7 +14,7 @@ from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.problem import Problem
 
-__all__ = ["read_certificate"]
+__all__ = ["read_certificate", "read_digest", "read_mapping"]
 
 
 def read_certificate(found: Mapping[str, Any]) -> Certificate:
@@ -27,23 +27,23 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
     missing = [key for key in _KEYS if key not in found]
     if missing:
         raise InvalidInput(f"{missing[0]!r} is missing")
-    problem = Problem.from_json(_mapping(found["problem"], "problem"))
-    policy = read_policy(_mapping(found["policy"], "policy"))
+    problem = Problem.from_json(read_mapping(found["problem"], "problem"))
+    policy = read_policy(read_mapping(found["policy"], "policy"))
     delta, epsilon = read_number(found["delta"], "delta"), read_number(found["epsilon"], "epsilon")
     policy.check(problem, Goal(delta, epsilon, 1.0 if policy.objective == "regret" else math.inf))
-    retired = _mapping(found["retired"], "retired")
+    retired = read_mapping(found["retired"], "retired")
     if not all(isinstance(reason, str) and arm in problem.arms for arm, reason in retired.items()):
         raise InvalidInput("retired must name arms of the problem, each with a reason")
     arms = [arm for arm in problem.arms if arm not in retired]
     names = [fidelity.name for fidelity in problem.fidelities]
     widened = {
         name: read_number(more, "what a bias bound was widened by")
-        for name, more in _mapping(found["widened"], "widened").items()
+        for name, more in read_mapping(found["widened"], "widened").items()
     }
     if not set(widened) <= set(names) - {names[problem.truest]} or not all(more > 0 for more in widened.values()):
         raise InvalidInput("widened must hold numbers > 0, by the names of biased fidelities")
     used = len(policy.columns(problem))
-    statistics = _mapping(found["statistics"], "statistics")
+    statistics = read_mapping(found["statistics"], "statistics")
     if set(statistics) != set(arms):
         raise InvalidInput("statistics must be those of the arms that are not retired, no more and no fewer")
     answer = found["answer"]
@@ -63,7 +63,7 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
         retired_pulls=read_count(found["retired_pulls"], "retired_pulls"),
         retired_cost=read_number(found["retired_cost"], "retired_cost"),
         widened=widened,
-        log=_read_digest(found["log"]),
+        log=read_digest(found["log"]),
     )
     if certificate.retired_cost < 0 or (not retired and (certificate.retired_pulls or certificate.retired_cost)):
         raise InvalidInput("retired_pulls and retired_cost must be what arms that were retired had cost")
@@ -86,13 +86,13 @@ _KEYS = (
 )
 
 
-def _read_digest(value: Any) -> str | None:
+def read_digest(value: Any) -> str | None:
     if value is None or (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)):
         return value
     raise InvalidInput(f"log must be a SHA-256 in hexadecimal digits, not {value!r}")
 
 
-def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+def read_mapping(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{what} must be an object, not {value!r}")
     return value
@@ -103,7 +103,7 @@ def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -
     if not isinstance(found, list):
         raise InvalidInput("evidence must be a list")
     expected = [] if answer is None else [arm for arm in arms if arm != answer]
-    if [_mapping(one, "an entry of evidence").get("arm") for one in found] != expected:
+    if [read_mapping(one, "an entry of evidence").get("arm") for one in found] != expected:
         raise InvalidInput("evidence must have one entry for every arm but the answer, in their order")
     for one in found:
         arm, by = one["arm"], one.get("by")

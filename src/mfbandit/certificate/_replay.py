@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.certificate._document import Certificate
+from mfbandit.certificate._race_document import BLOCKS, RaceCertificate
+from mfbandit.certificate._race_reading import read_race_certificate
 from mfbandit.certificate._reading import read_certificate
 from mfbandit.certificate._verify import Verdict, differences, verify
 from mfbandit.errors import MfbanditError
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["verify_with_study"]
 
 #: What a round decides, in its record; the rest is what the policy noted for itself.
-_DECIDED = ("rows", "cut", "arms", "broken", "added")
+_DECIDED = ("rows", "cut", "arms", "broken", "added", "opened", "blocks")
 
 
 def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
@@ -59,11 +61,11 @@ def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
     verdict = verify(found)
     if not verdict.claim:
         return verdict
-    settings, certificate = study.settings, read_certificate(found)
+    settings, certificate = study.settings, _read(found)
     reasons = [
         f"the study has another {name}"
-        for name in ("problem", "policy", "delta", "epsilon")
-        if getattr(settings, name) != getattr(certificate, name)
+        for name in ("problem", "policy", "delta", "epsilon", "seed")
+        if hasattr(certificate, name) and getattr(settings, name) != getattr(certificate, name)
     ]
     if not reasons:
         try:
@@ -76,7 +78,13 @@ def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
     return Verdict(not reasons, verdict.claim, tuple(reasons), verdict.fingerprint)
 
 
-def _contradictions(certificate: Certificate, found: Mapping[str, Any], study: Study) -> Iterator[str]:
+def _read(found: Mapping[str, Any]) -> Certificate | RaceCertificate:
+    return read_race_certificate(found) if found.get("kind") == BLOCKS else read_certificate(found)
+
+
+def _contradictions(
+    certificate: Certificate | RaceCertificate, found: Mapping[str, Any], study: Study
+) -> Iterator[str]:
     """Where the raw results contradict a certificate."""
     from mfbandit.study.view import View
 
@@ -87,7 +95,7 @@ def _contradictions(certificate: Certificate, found: Mapping[str, Any], study: S
             break
         if course.folded_pulls == total:
             log = None if certificate.log is None else digest.hex()
-            wrong = list(differences(found, Certificate.of(View(course), log).to_json()))
+            wrong = list(differences(found, type(certificate).of(View(course), log).to_json()))
             if not wrong:
                 return
     if wrong is None:

@@ -40,7 +40,8 @@ def verify(
     """Check a certificate: whether what it holds proves what it claims.
 
     Without --study nothing but the file is used. Statistics must be possible, every victory is proven again, and
-    the claim is made anew from the numbers. Exit code 0 if it is proven, 1 if not.
+    the claim is made anew from the numbers (of a race on blocks: from all raw rewards). Exit code 0 if it is
+    proven, 1 if not.
 
     That the rewards were really observed no file can show. With --study the raw results must give the
     statistics, and the policy must have asked for just these pulls.
@@ -66,7 +67,8 @@ def verify(
         )
     elif verdict.valid:
         print(verdict.claim)
-        source = "the statistics in the certificate prove it" if study is None else "the results of the study prove it"
+        held = "rewards" if found.get("kind") == "blocks" else "statistics"
+        source = f"the {held} in the certificate prove it" if study is None else "the results of the study prove it"
         print(f"Verified: {source}.")
         print(f"Fingerprint of what is claimed: {verdict.fingerprint}")
     else:

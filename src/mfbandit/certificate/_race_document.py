@@ -1,0 +1,285 @@
+"""The certificate of a race on blocks: the log in short, all raw rewards, and what follows from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mfbandit.algorithms import Policy
+from mfbandit.certificate._document import FORMAT, VERSION, complement, listed
+from mfbandit.confidence.race import Race
+from mfbandit.problem import Bernoulli, Gaussian, Problem
+
+if TYPE_CHECKING:
+    from mfbandit.study.view import View
+
+__all__ = ["BLOCKS", "BlockRound", "RaceCertificate"]
+
+#: The word for this kind of certificate.
+BLOCKS = "blocks"
+_UNSHOWN = "That the seed was not tried again until it pleased no certificate can show."
+
+
+@dataclass(frozen=True)
+class BlockRound:
+    """One round of a race: the blocks it opened, then the pulls it asked for."""
+
+    opened: tuple[tuple[int, int, int, int], ...]
+    """Fidelity, index of the block, declared leader and runner-up (-1: nobody), in the order of opening."""
+    rows: tuple[tuple[int, int, int], ...]
+    """Arm, fidelity, number of pulls, in the order of asking."""
+
+    @property
+    def pulls(self) -> int:
+        """How many pulls it asked for."""
+        return sum(row[2] for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """The round as a plain JSON object."""
+        return {"opened": [list(one) for one in self.opened], "rows": [list(row) for row in self.rows]}
+
+
+@dataclass(frozen=True)
+class RaceCertificate:
+    """What a race on blocks measured; everything that is claimed follows from these fields."""
+
+    problem: Problem
+    policy: Policy
+    delta: float
+    epsilon: float
+    seed: int
+    """From which the order of blocks was made."""
+    answer: str | None
+    rounds: tuple[BlockRound, ...]
+    rewards: tuple[float | None, ...]
+    """In units of the reward and in the order of asking; None is a cell that could not be had."""
+    log: str | None = None
+    """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
+
+    @classmethod
+    def of(cls, view: View, log: str | None = None) -> RaceCertificate:
+        """The certificate of a study as it stands, and the digest of its log.
+
+        Of the view it needs `settings`, `best`, `rounds` (objects with "opened" and "rows", as in a record of the log)
+        and `rewards` (those that count, in the order of asking).
+        """
+        settings = view.settings
+        past: Any = view
+        return cls(
+            problem=settings.problem,
+            policy=settings.policy,
+            delta=settings.delta,
+            epsilon=settings.epsilon,
+            seed=settings.seed,
+            answer=view.best,
+            rounds=tuple(
+                BlockRound(
+                    tuple((int(m), int(i), int(a), int(b)) for m, i, a, b in one.get("opened", ())),
+                    tuple((int(arm), int(m), int(pulls)) for arm, m, pulls in one["rows"]),
+                )
+                for one in past.rounds
+            ),
+            rewards=tuple(_plain(reward) for reward in past.rewards),
+            log=log,
+        )
+
+    # What follows
+
+    @cached_property
+    def columns(self) -> list[int]:
+        """The fidelities that the policy uses."""
+        return self.policy.columns(self.problem)
+
+    @cached_property
+    def race(self) -> Race:
+        """All rewards by lane, arm and position, with what was declared."""
+        lanes = {column: m for m, column in enumerate(self.columns)}
+        arms, depth = self.problem.n_arms, self._depth
+        rewards = np.full((len(lanes), arms, depth), math.nan)
+        known = np.zeros((arms, len(lanes)), dtype=np.int64)
+        declared = np.full((len(lanes), depth, 2), -1, dtype=np.int64)
+        opened = [0] * len(lanes)
+        given, taken = np.array(self.rewards, dtype=float), 0
+        units = self.problem.reward.to_unit(given)
+        for one in self.rounds:
+            for column, _, leader, second in one.opened:
+                m = lanes[column]
+                declared[m, opened[m]] = leader, second
+                opened[m] += 1
+            for arm, column, pulls in one.rows:
+                m = lanes[column]
+                part = units[taken : taken + pulls]
+                start = int(known[arm, m])
+                rewards[m, arm, start : start + part.size] = part
+                known[arm, m] += part.size
+                taken += part.size
+        return Race(self.problem, self.columns, self.delta, self.epsilon, rewards, known, declared)
+
+    @property
+    def _depth(self) -> int:
+        """The largest number of blocks that were opened in a lane."""
+        counts = dict.fromkeys(self.columns, 0)
+        for one in self.rounds:
+            for column, *_ in one.opened:
+                counts[column] += 1
+        return max(counts.values())
+
+    @cached_property
+    def _place(self) -> int:
+        return -1 if self.answer is None else self.problem.arms.index(self.answer)
+
+    @cached_property
+    def certified(self) -> bool:
+        """Whether every other arm is beaten, or within epsilon."""
+        return self.answer is not None and self.race.certified(self._place)
+
+    @cached_property
+    def confidence(self) -> float:
+        """How sure the answer is."""
+        return 0.0 if self.answer is None else self.race.confidence(self._place)
+
+    @cached_property
+    def tied(self) -> list[str]:
+        """The arms whose true mean is known to be the answer's."""
+        return [] if self.answer is None else [self.problem.arms[b] for b in self.race.tied(self._place)]
+
+    @cached_property
+    def evidence(self) -> list[dict[str, Any]]:
+        """What speaks against each other arm: the level at which it is beaten; 0 if for certain."""
+        if self.answer is None:
+            return []
+        levels = np.exp(np.minimum(0.0, self.race.log_wrong(self._place)))
+        return [
+            {"arm": arm, "level": float(level)}
+            for arm, level in zip(self.problem.arms, levels, strict=True)
+            if arm != self.answer
+        ]
+
+    @property
+    def pulls(self) -> int:
+        """The number of results, cells that could not be had among them."""
+        return len(self.rewards)
+
+    @property
+    def missing(self) -> int:
+        """How many cells could not be had."""
+        return sum(reward is None for reward in self.rewards)
+
+    @property
+    def cost(self) -> float:
+        """What they cost, with what it cost to open their blocks."""
+        known = self.race.known
+        spent = float((known * self.problem.costs[:, self.columns]).sum())
+        opening = [self.problem.fidelities[m].block_cost for m in self.columns]
+        # Arms are measured on prefixes, so the longest of a lane has all of its blocks.
+        return spent + sum(int(n) * each for n, each in zip(known.max(axis=0), opening, strict=True))
+
+    @property
+    def claim(self) -> str:
+        """What is claimed, and what it assumes, in words."""
+        if self.answer is None or not self.rewards:
+            return "Nothing is claimed: there is no result yet."
+        truth = self.problem.truth
+        meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."
+        said = f"{self._statement()}.{meant} Assumed: {', '.join(self._assumptions())}. {_UNSHOWN}"
+        if self.certified:
+            return f"With probability at least {complement(self.delta)}, {said}"
+        return f"Not certified (confidence {self.confidence:.4f} of {complement(self.delta)}): {said}"
+
+    def _statement(self) -> str:
+        blocks = self.problem.blocks
+        over = "" if blocks == "unlimited" else f" over the {blocks} blocks of the set"
+        others = f"the {self.problem.n_arms} arms{over}"
+        if self.epsilon > 0:
+            return f"the true mean of {self.answer!r} is within {self.epsilon!r} of the highest of {others}"
+        tied = f", the same as {listed([repr(arm) for arm in self.tied])}" if self.tied else ""
+        return f"{self.answer!r} has the highest true mean of {others}{tied}"
+
+    def _assumptions(self) -> list[str]:
+        reward, problem = self.problem.reward, self.problem
+        order = "one order for all fidelities" if problem.order == "shared" else "an order of its own for each fidelity"
+        if problem.blocks == "unlimited":
+            said = [f"blocks drawn independently at random, the same for all arms ({order})"]
+        else:
+            said = [f"the blocks of the set taken in the random order that seed {self.seed} gives ({order})"]
+        said.append("leaders declared before their blocks were measured")
+        if isinstance(reward, Gaussian):
+            said.append("normal differences of arms on a block, of unknown variance")
+        elif isinstance(reward, Bernoulli):
+            said.append("rewards in [0, 1]")
+        else:
+            said.append(f"rewards in [{reward.low!r}, {reward.high!r}]")
+            if reward.swing is not None:
+                said.append(f"differences of arms on a block within {reward.swing!r} of their means")
+        biased = [self._bias(m) for m in self.columns if problem.biases[:, m].any()]
+        if biased:
+            said.append(f"differences of two arms biased by at most {listed(biased)}")
+        if self.missing:
+            cells = "1 result" if self.missing == 1 else f"{self.missing} results"
+            rule = "left out with all that follow them" if isinstance(reward, Gaussian) else "counted as the worst"
+            said.append(f"{cells} that could not be had {rule}")
+        return said
+
+    def _bias(self, m: int) -> str:
+        """The bound on differences at a fidelity; the least and the largest where arms have their own."""
+        fidelity = self.problem.fidelities[m]
+        bounds = np.sort(self.problem.biases[:, m])
+        most = math.inf if fidelity.pair_bias is None else fidelity.pair_bias
+        ends = min(float(bounds[:2].sum()), most), min(float(bounds[-2:].sum()), most)
+        said = repr(ends[1]) if ends[0] == ends[1] else f"{ends[0]!r} to {ends[1]!r} (by arm)"
+        return f"{said} at {fidelity.name!r}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of everything that the claim is about: two certificates that share it claim the same."""
+        content = {
+            "kind": BLOCKS,
+            "problem": self.problem.to_json(),
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+            "answer": self.answer,
+            "certified": self.certified,
+            "tied": self.tied,
+            "fidelities": self.columns,
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate as a plain JSON object: what was measured, and what follows from it."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": BLOCKS,
+            "claim": self.claim,
+            "answer": self.answer,
+            "status": "certified" if self.certified else "not certified",
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "epsilon": self.epsilon,
+            "seed": self.seed,
+            "tied": self.tied,
+            "exact": self.answer is not None and self.race.exact,
+            "cost": self.cost,
+            "pulls": self.pulls,
+            "missing": self.missing,
+            "policy": self.policy.to_json(),
+            "problem": self.problem.to_json(),
+            "arms": list(self.problem.arms),
+            "fidelities": [self.problem.fidelities[m].name for m in self.columns],
+            "evidence": self.evidence,
+            "rounds": [one.to_json() for one in self.rounds],
+            "rewards": list(self.rewards),
+            "log": self.log,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def _plain(reward: float | None) -> float | None:
+    return None if reward is None or reward != reward else float(reward)

@@ -1,0 +1,37 @@
+"""Checking the certificate of a race on blocks from its own raw rewards.
+
+Nothing in the file is believed but the rewards. The log must be a possible one: blocks in the order that the seed
+gives, arms measured on prefixes, leaders declared before the first cell of their block. All evidence is computed anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mfbandit.certificate._race_document import RaceCertificate
+from mfbandit.certificate._race_reading import log_faults, read_race_certificate
+from mfbandit.certificate._verify import Verdict, differences
+
+__all__ = ["verify_race"]
+
+
+def verify_race(found: Mapping[str, Any]) -> Verdict:
+    """Check the certificate of a race; see `mfbandit.certificate.verify`."""
+    certificate = read_race_certificate(found)
+    reasons = tuple(log_faults(certificate))
+    if reasons:
+        # Nothing follows from a log that cannot be.
+        return Verdict(False, "", reasons)
+    reasons = tuple(differences(found, certificate.to_json())) or tuple(_unbeaten(certificate))
+    return Verdict(not reasons, certificate.claim, reasons, certificate.fingerprint)
+
+
+def _unbeaten(certificate: RaceCertificate) -> Iterator[str]:
+    """The arms that may still be better than the answer."""
+    if certificate.answer is None or not certificate.rewards:
+        yield "there is no answer" if certificate.answer is None else "there are no results"
+    elif not certificate.certified:
+        for one in certificate.evidence:
+            if one["level"] > certificate.delta:
+                yield f"nothing shows that arm {one['arm']!r} is beaten: its level is {one['level']:.4g}"

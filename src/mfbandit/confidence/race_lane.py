@@ -1,0 +1,93 @@
+"""One lane of a race as arrays: what every arm gave on each position, and who was declared before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Lane", "one_declaration"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The cells of one fidelity, in unit scale (K arms, n positions)."""
+
+    rewards: Floats
+    """(K, n); NaN for cells that could not be had, and beyond what is known."""
+    known: Ints
+    """How many positions of each arm are known, (K,)."""
+    declared: Ints
+    """Leader and runner-up of each position, -1 for nobody, (n, 2); or a table for each arm they are used for."""
+    bias: Floats
+    """Bias bounds of the arms, (K,)."""
+    pair_bias: float
+    """Bound on the bias of a difference; +inf if there is none beside those of the arms."""
+    size: int
+    """N, the size of a finite set; 0 if there is no end of blocks."""
+    swing: float
+    """How far a difference may stray from its mean; 0 if that is not declared."""
+
+    def allowed(self, winners: Ints, losers: Ints) -> Floats:
+        """z: the most that the mean of winner minus loser can be here if the loser is truly as good."""
+        return np.minimum(self.bias[winners] + self.bias[losers], self.pair_bias)
+
+    def common(self, winners: Ints, losers: Ints) -> Ints:
+        """How many positions of two arms are known."""
+        return np.minimum(self.known[winners], self.known[losers])
+
+    @cached_property
+    def within(self) -> npt.NDArray[np.bool_]:
+        """Which cells are known, had or not, (K, n)."""
+        return np.arange(self.rewards.shape[1]) < self.known[:, None]
+
+    @cached_property
+    def complete(self) -> Ints:
+        """How many positions of each arm come before the first cell that could not be had, (K,)."""
+        lacking = np.isnan(self.rewards) & self.within
+        first = np.where(lacking.any(axis=1), lacking.argmax(axis=1), self.known)
+        return np.minimum(first, self.known)
+
+    @cached_property
+    def low(self) -> Floats:
+        """Rewards in [0, 1], at worst for an arm that is to win."""
+        return np.where(np.isnan(self.rewards), 0.0, self.rewards)
+
+    @cached_property
+    def high(self) -> Floats:
+        """Rewards in [0, 1], at best for an arm that is to lose."""
+        return np.where(np.isnan(self.rewards), 1.0, self.rewards)
+
+    @cached_property
+    def low_sums(self) -> Floats:
+        """Sums of `low` before each position, (K, n + 1)."""
+        return _sums(self.low)
+
+    @cached_property
+    def high_sums(self) -> Floats:
+        """Sums of `high` before each position, (K, n + 1)."""
+        return _sums(self.high)
+
+
+def one_declaration(declared: Ints, known: Ints) -> Ints:
+    """Declarations of lanes that share their order: nobody at all if lanes differ about a block that both have opened.
+
+    Whoever is declared for a block when another lane has cells of it may have been chosen by them. Which lane came
+    first is not known here; leaving leaders out is always allowed.
+    """
+    blocks = declared.shape[1]
+    opened = np.arange(blocks) < known.max(axis=0)[:, None]
+    first = opened.argmax(axis=0)
+    agreed = (declared == declared[first, np.arange(blocks)]).all(axis=2) | ~opened
+    return declared if agreed.all() else np.full_like(declared, -1)
+
+
+def _sums(values: Floats) -> Floats:
+    found = np.zeros((values.shape[0], values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=found[:, 1:])
+    return found
