@@ -36,6 +36,7 @@ __all__ = [
     "clear_blocks",
     "enlarged",
     "has_blocks",
+    "is_led",
     "new_blocks",
     "open_block",
     "tally_block",
@@ -92,6 +93,11 @@ class Blocks(NamedTuple):
 def has_blocks(problem: Arrays) -> bool:
     """Whether a problem has blocks."""
     return isinstance(problem.blocks, BlockRules)
+
+
+def is_led(problem: Arrays) -> bool:
+    """Whether leaders are declared for blocks: not where several lanes go through them in one order."""
+    return not (problem.blocks.shared and problem.cost.shape[1] > 1)
 
 
 def block_rules(problem: Problem, columns: list[int]) -> NoBlocks | BlockRules:

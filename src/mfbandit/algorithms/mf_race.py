@@ -20,8 +20,8 @@ from mfbandit.algorithms.policy import Policy
 from mfbandit.algorithms.race_bets import look_bets, near_bets, seat_bets
 from mfbandit.algorithms.race_memory import RaceMemory, RaceParams, gap_bound, seat
 from mfbandit.algorithms.race_sums import look_sums, near_sums, seat_sums
-from mfbandit.blocks import open_block
-from mfbandit.confidence.race_rules import blocks_at_least, lane_shares, leader_weight, pair_weight
+from mfbandit.blocks import is_led, open_block
+from mfbandit.confidence.race_rules import blocks_at_least, lane_shares, weights
 from mfbandit.core import STUDENT, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
 
@@ -33,6 +33,8 @@ _FIRST = 2
 _GROWTH = 0.02
 #: A lane is tried if a pull costs at most this part of one in the truest lane: trying it then costs next to nothing.
 _TRIED = 0.05
+#: Nobody leaves it before that much of a pull in the truest lane is spent.
+_PATIENCE = 0.25
 
 
 @slot
@@ -120,6 +122,8 @@ def worth(difference: float, spread: float) -> float:
 def is_done_here(problem: Arrays, params: RaceParams, state: State, lane: int, leader: int, arm: int) -> bool:
     """Whether the truest lane is worth more for an arm than this one, by what its blocks so far say."""
     n = min(state.pulls[leader, lane], state.pulls[arm, lane])
+    if n * problem.cost[arm, lane] < _PATIENCE * problem.cost[arm, problem.truest]:
+        return False
     total = squares = 0.0
     for i in range(n):
         gained = state.blocks.rewards[lane, leader, i] - state.blocks.rewards[lane, arm, i]
@@ -190,11 +194,11 @@ def all_near(problem: Arrays, params: RaceParams, state: State) -> bool:
 
 
 @kernel
-def declare(problem: Arrays, state: State, lane: int, blocks: int) -> None:
+def declare(problem: Arrays, params: RaceParams, state: State, lane: int, blocks: int) -> None:
     """Open blocks of a lane, with whoever leads it and comes second so far."""
     own, opened = state.own, state.blocks.opened[lane]
     leader = runner_up = -1
-    if opened >= _FIRST:
+    if params.led and opened >= _FIRST:
         leader = first_of(problem, state, lane, -1)
         runner_up = first_of(problem, state, lane, leader)
         if own.first_led[lane, leader] == 0:
@@ -230,12 +234,11 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
     if alive <= 1 or (params.epsilon > 0.0 and all_near(problem, params, state)):
         return 0
     lane = leave_lane(problem, params, state)
-    before = state.blocks.opened[lane]
     blocks = enough(problem, state, lane, params.batch)
     if blocks == 0:
         return 0
-    declare(problem, state, lane, blocks)
-    leader = max(0, state.blocks.declared[lane, before, 0])
+    declare(problem, params, state, lane, blocks)
+    leader = max(0, first_of(problem, state, lane, -1))
     rows = 0
     for step in range(arms):
         arm = (leader + step) % arms
@@ -274,12 +277,14 @@ class MFRace(Policy):
         """Make the kernels and parameters for one problem."""
         arms, lanes = problem.cost.shape
         normal = problem.kind == STUDENT
+        given = weights(arms, normal, is_led(problem))
         params = RaceParams(
             log_level=-math.log(goal.delta),
             epsilon=float(goal.epsilon),
             shares=lane_shares(lanes, problem.truest),
-            leader_weight=leader_weight(arms, normal),
-            pair_weight=pair_weight(arms, normal),
+            leader_weight=given.leader,
+            pair_weight=given.pair,
+            led=is_led(problem),
             at_least=blocks_at_least(problem.blocks.caution),
             batch=self.batch,
             tried=_TRIED,

@@ -115,6 +115,8 @@ class RaceParams(NamedTuple):
     """Each lane's share of delta, (M,)."""
     leader_weight: float
     pair_weight: float
+    led: bool
+    """Whether leaders are declared."""
     at_least: int
     """From how many blocks on normal differences are looked at."""
     batch: int

@@ -75,7 +75,7 @@ class RaceCertificate:
             problem=settings.problem,
             policy=settings.policy,
             delta=settings.delta,
-            epsilon=settings.epsilon,
+            epsilon=float(settings.epsilon),
             seed=settings.seed,
             answer=view.best,
             rounds=tuple(

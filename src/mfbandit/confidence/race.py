@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from mfbandit.blocks import is_led
 from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths, sure_difference
 from mfbandit.confidence.race_lane import Lane, one_declaration
-from mfbandit.confidence.race_rules import TOLERANCE, lane_shares, leader_weight, pair_weight
+from mfbandit.confidence.race_rules import TOLERANCE, Weights, lane_shares, weights
 from mfbandit.confidence.race_student import Guards, student_peaks
 from mfbandit.core import STUDENT, Arrays, State, arrays
 from mfbandit.problem import Problem
@@ -117,6 +118,10 @@ class Race:
     def _arms(self) -> int:
         return self.problem.n_arms
 
+    @cached_property
+    def _weights(self) -> Weights:
+        return weights(self._arms, self._normal, is_led(self._seen))
+
     # Against "b is the best arm"
 
     @cached_property
@@ -145,7 +150,7 @@ class Race:
         """Averages: the sum over processes that are known up to the same block, at its peak."""
         lane = self._lanes[m]
         comparators = [a for a in self._comparators(lane) if lane.known[a]]
-        lead, pair = leader_weight(self._arms, False), pair_weight(self._arms, False)
+        lead, pair = self._weights
         for losers in self._stretches(np.flatnonzero(lane.known), int(lane.known.max(initial=0))):
             blocks = int(lane.known[losers].max())
             total = np.full((losers.size, blocks), -math.inf)
@@ -164,7 +169,7 @@ class Race:
     def _student_against(self, m: int, log_share: float, found: Floats) -> None:
         """A union: each process alone, never a sum of them."""
         lane, guards = self._lanes[m], self._guards[m]
-        lead, pair = leader_weight(self._arms, True), pair_weight(self._arms, True)
+        lead, pair = self._weights
         starts = [(a, 0, pair) for a in self._comparators(lane)]
         if lead > 0.0:
             led: dict[int, int] = {}
@@ -220,7 +225,7 @@ class Race:
     def _pair_weights(self) -> Floats:
         """Log of the weight that a process of one pair has in each lane, its share included."""
         shares = lane_shares(len(self.columns), self._seen.truest)
-        return np.asarray(np.log(pair_weight(self._arms, self._normal) * shares))
+        return np.asarray(np.log(self._weights.pair * shares))
 
     def _others(self, answer: int) -> Ints:
         return np.flatnonzero(np.arange(self._arms) != answer)

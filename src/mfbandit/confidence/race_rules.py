@@ -6,6 +6,7 @@ All of it is fixed before any reward is seen. The proof is in docs/certificates.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,11 @@ __all__ = [
     "EFFECTS",
     "EFFECT_WEIGHTS",
     "TOLERANCE",
+    "Weights",
     "bet_count",
     "blocks_at_least",
     "lane_shares",
-    "leader_weight",
-    "pair_weight",
+    "weights",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +35,7 @@ EFFECT_WEIGHTS: Floats = np.array([1.0 / (i + 6.0) for i in range(16)]) / math.f
 #: What rounding may do to sums of rewards in [0, 1], per block.
 TOLERANCE = 1e-9
 #: The truest lane's share of delta where there are several lanes.
-_TRUEST = 0.6
+_TRUEST = 0.8
 
 
 def bet_count(size: int) -> int:
@@ -64,20 +65,34 @@ def lane_shares(lanes: int, truest: int) -> Floats:
     Examples
     --------
     >>> lane_shares(1, 0).tolist(), lane_shares(3, 2).tolist()
-    ([1.0], [0.2, 0.2, 0.6])
+    ([1.0], [0.1, 0.1, 0.8])
     """
     shares = np.full(lanes, (1.0 - _TRUEST) / max(1, lanes - 1))
     shares[truest] = 1.0 if lanes == 1 else _TRUEST
     return shares
 
 
-def leader_weight(arms: int, student: bool) -> float:
-    """The weight of the process against an arm that follows declared leaders; Student's is split among them."""
-    if arms <= (50 if student else 2):
-        return 0.0
-    return 0.1 if student else 0.8
+class Weights(NamedTuple):
+    """The weights of the processes against one arm in a lane; with all pairs they sum to 1."""
+
+    leader: float
+    """Of the process that follows declared leaders; Student's is split among them."""
+    pair: float
+    """Of each process of a pair of arms."""
 
 
-def pair_weight(arms: int, student: bool) -> float:
-    """The weight of each process of a pair of arms."""
-    return (1.0 - leader_weight(arms, student)) / max(1, arms - 1)
+def weights(arms: int, student: bool, led: bool) -> Weights:
+    """How weights are given out; `led` is whether leaders are declared.
+
+    They are not where several lanes share one order: a leader declared for a block before any lane opens it would
+    have to be measured on it in all of them, beaten or not.
+
+    Examples
+    --------
+    >>> weights(5, student=False, led=True).leader, weights(5, student=True, led=True)
+    (0.8, Weights(leader=0.0, pair=0.25))
+    """
+    leader = 0.0
+    if led and arms > (50 if student else 2):
+        leader = 0.1 if student else 0.8
+    return Weights(leader, (1.0 - leader) / max(1, arms - 1))
