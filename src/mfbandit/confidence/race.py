@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths, sure_difference
 from mfbandit.confidence.race_lane import Lane, one_declaration
-from mfbandit.confidence.race_rules import TOLERANCE, lane_shares, leader_weight, near_weight, pair_weight
+from mfbandit.confidence.race_rules import TOLERANCE, lane_shares, leader_weight, pair_weight
 from mfbandit.confidence.race_student import Guards, student_peaks
 from mfbandit.core import STUDENT, Arrays, State, arrays
 from mfbandit.problem import Problem
@@ -216,6 +216,12 @@ class Race:
                 parts.append(np.where(impossible(lane, *some), math.inf, peaks))
         return np.concatenate(parts) if parts else np.zeros(0)
 
+    @property
+    def _log_pair_weights(self) -> Floats:
+        """Log of what each process of a pair has of delta, by lane."""
+        shares = lane_shares(len(self.columns), self._seen.truest)
+        return np.asarray(np.log(shares * pair_weight(self._arms, self._normal)))
+
     def _others(self, answer: int) -> Ints:
         return np.flatnonzero(np.arange(self._arms) != answer)
 
@@ -223,9 +229,8 @@ class Race:
         """Log of q for "b is better than the answer by more than epsilon", of every b."""
         others = self._others(answer)
         found = np.zeros(self._arms)
-        log_weight = math.log(near_weight(self._arms, len(self.columns)))
         shift = np.full(others.size, -self.epsilon / self.problem.reward.span)
-        for m in range(len(self.columns)):
+        for m, log_weight in enumerate(self._log_pair_weights):
             peaks = self._pair_peaks(m, np.full(others.size, answer), others, shift, -log_weight)
             found[others] = np.minimum(found[others], -(peaks + log_weight))
         return found
@@ -275,7 +280,7 @@ class Race:
         """Log of the level at which each arm is shown to be no better than the answer; -inf for the answer."""
         found = self.log_p.copy()
         if self.epsilon > 0.0:
-            found = np.minimum(found, self._log_q(answer)) + math.log(2.0)
+            found = np.minimum(found, self._log_q(answer))
         return np.where(self._certain(answer), -math.inf, found)
 
     def confidence(self, answer: int) -> float:
@@ -289,15 +294,12 @@ class Race:
     def regret_bound(self, answer: int) -> float:
         """By how much the best arm can be better than an answer, in units of the reward, with probability 1 - delta.
 
-        The least epsilon for which it would be certified now; right for all epsilon and at all times at once. A
-        statement of its own, in which half of delta is for "b is the best": so it may be above 0 for an answer that is
-        certified with epsilon = 0.
+        The least epsilon for which it would be certified now; right for all epsilon and at all times at once.
         """
-        half = math.log(self.delta / 2.0)
-        open_arms = np.flatnonzero(~self._certain(answer) & (self.log_p > half))
+        open_arms = np.flatnonzero(~self._certain(answer) & (self.log_p > math.log(self.delta)))
         if not open_arms.size:
             return 0.0
-        level = np.full(len(self.columns), half + math.log(near_weight(self._arms, len(self.columns))))
+        level = math.log(self.delta) + self._log_pair_weights
         shift = self._highest_rejected(np.full(open_arms.size, answer), open_arms, level, 0.0)
         return float(max(0.0, -shift.min())) * self.problem.reward.span
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.confidence.race_lane import Lane
-from mfbandit.confidence.race_rules import BETS, FULL_SWING, TOLERANCE
+from mfbandit.confidence.race_rules import BETS, TOLERANCE, bet_count
 
 __all__ = ["impossible", "leader_paths", "log_capital", "pair_paths", "sure_difference"]
 
@@ -65,7 +65,7 @@ def _gains(lane: Lane, difference: Floats, allowed: Floats, ahead: Floats) -> Fl
 
 
 def _bets(lane: Lane) -> Floats:
-    return BETS * FULL_SWING if lane.swing > 0.0 else BETS
+    return BETS[: bet_count(lane.size)]
 
 
 def pair_paths(lane: Lane, winners: Ints, losers: Ints, shift: Floats) -> Floats:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from mfbandit.confidence.race_lane import Lane
-from mfbandit.confidence.race_rules import BLOCKS_AT_LEAST, EFFECT_WEIGHTS, EFFECTS
+from mfbandit.confidence.race_rules import EFFECT_WEIGHTS, EFFECTS, blocks_at_least
 
 __all__ = ["Guards", "least_step", "log_evidence", "log_gate", "student_peaks", "typical_spread"]
 
@@ -42,7 +43,7 @@ def log_evidence(count: Ints, t: Floats) -> Floats:
     Examples
     --------
     >>> log_evidence(np.array([5, 10_000]), np.array([2.2, 20.0])).round(3).tolist()
-    [5.499, 197.422]
+    [5.911, 197.358]
     """
     found = np.empty(count.size)
     for start in range(0, count.size, _POINTS):
@@ -106,19 +107,15 @@ def typical_spread(lane: Lane, arm: int) -> Floats:
     return found
 
 
-def least_step(lane: Lane, arm: int) -> Floats:
-    """r: the least difference to an arm within a block that is more than rounding, over the first positions, (n,)."""
-    blocks = int(lane.known[arm])
-    with np.errstate(invalid="ignore"):
-        steps = np.abs(lane.rewards[:, :blocks] - lane.rewards[arm, :blocks])
-    steps[~lane.within[:, :blocks] | np.isnan(steps)] = 0.0
-    largest = np.maximum.accumulate(steps.max(axis=0, initial=0.0))
-    each = np.where(steps > _NOISE * largest, steps, math.inf).min(axis=0, initial=math.inf)
-    least = np.minimum.accumulate(each)
-    # A step that counted once may be rounding beside a larger difference that came later.
-    for n in np.flatnonzero(least <= _NOISE * largest):
-        seen = steps[:, : n + 1]
-        least[n] = seen[seen > _NOISE * largest[n]].min(initial=math.inf)
+def least_step(lane: Lane) -> Floats:
+    """r: the least difference of two arms within a block that is more than rounding, over the first positions, (n,)."""
+    had = np.sort(np.where(lane.within, lane.rewards, math.nan), axis=0)
+    steps = np.diff(had, axis=0)
+    lacking = np.isnan(steps)
+    spans = np.where(lacking, 0.0, steps).sum(axis=0)
+    largest = np.maximum.accumulate(spans)
+    counted = np.where(~lacking & (steps > _NOISE * largest), steps, math.inf)
+    least = np.minimum.accumulate(counted.min(axis=0, initial=math.inf))
     return np.where(np.isinf(least), 0.0, least)
 
 
@@ -130,7 +127,6 @@ class Guards:
     caution: float
     resolution: float
     _spreads: dict[int, Floats] = field(default_factory=dict)
-    _steps: dict[int, Floats] = field(default_factory=dict)
 
     def spread(self, arm: int) -> Floats:
         """The caution times the typical spread of differences to an arm, by position."""
@@ -139,13 +135,12 @@ class Guards:
             self._spreads[arm] = self.caution * plain
         return self._spreads[arm]
 
-    def step(self, arm: int) -> Floats:
-        """The resolution of differences to an arm, by position."""
-        if arm not in self._steps:
-            known = int(self.lane.known[arm])
-            fixed = np.full(known, self.resolution)
-            self._steps[arm] = fixed if self.resolution > 0.0 else least_step(self.lane, arm)
-        return self._steps[arm]
+    @cached_property
+    def steps(self) -> Floats:
+        """The resolution of rewards, by position."""
+        if self.resolution > 0.0:
+            return np.full(self.lane.rewards.shape[1], self.resolution)
+        return least_step(self.lane)
 
 
 def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: int) -> tuple[Floats, Floats]:
@@ -156,16 +151,15 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
     most = max(start, int(reach.max(initial=0)))
     count = np.arange(1.0, most - start + 1)
     spread = np.zeros((winners.size, most - start))
-    step = np.zeros_like(spread)
+    step = guards.steps[start:most]
     for arm in np.unique(winners):
-        own = winners == arm
-        for held, values in ((spread, guards.spread(int(arm))), (step, guards.step(int(arm)))):
-            upto = min(most, values.size)
-            if upto > start:
-                held[own, : upto - start] = values[start:upto]
+        values = guards.spread(int(arm))
+        upto = min(most, values.size)
+        if upto > start:
+            spread[winners == arm, : upto - start] = values[start:upto]
     null = lane.allowed(winners, losers) + shift
     excess = lane.rewards[winners, start:most] - lane.rewards[losers, start:most] - null[:, None]
-    counts = (np.arange(start, most) < reach[:, None]) & (count >= BLOCKS_AT_LEAST)
+    counts = (np.arange(start, most) < reach[:, None]) & (count >= blocks_at_least(guards.caution))
     excess = np.where(np.arange(start, most) < reach[:, None], excess, 0.0)
     ahead = np.cumsum(excess, axis=1) - spread
     power = np.cumsum(excess * excess, axis=1) + spread**2 + count * step**2 / 12.0
