@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.algorithms import REGISTRY
 from mfbandit.block_order import block_order
 from mfbandit.certificate import RaceCertificate, load_certificate, verify
 from mfbandit.certificate._race_document import BlockRound
@@ -18,7 +17,6 @@ from mfbandit.cli import main
 from mfbandit.errors import InvalidInput, MfbanditError
 
 MUTATIONS = 2_000
-POLICY = "mf-race" if "mf-race" in REGISTRY else "mf-toptwo"
 
 
 def race_on(problem, cell, blocks, delta=0.05, epsilon=0.0, seed=7):
@@ -43,7 +41,7 @@ def race_on(problem, cell, blocks, delta=0.05, epsilon=0.0, seed=7):
         rounds.append(BlockRound(tuple((m, items[m], *leaders) for m in columns), tuple(rows)))
     return RaceCertificate(
         problem=problem,
-        policy=mf.policy(POLICY),
+        policy=mf.policy("mf-race"),
         delta=delta,
         epsilon=epsilon,
         seed=seed,

@@ -9,7 +9,15 @@ from scipy.integrate import quad
 
 import mfbandit as mf
 from mfbandit.confidence.race import Race
-from mfbandit.confidence.race_rules import BETS, EFFECT_WEIGHTS, EFFECTS, FULL_SWING
+from mfbandit.confidence.race_rules import (
+    BETS,
+    EFFECT_WEIGHTS,
+    EFFECTS,
+    bet_count,
+    blocks_at_least,
+    leader_weight,
+    pair_weight,
+)
 from mfbandit.confidence.race_student import least_step, log_evidence, log_gate, typical_spread
 from mfbandit.confidence.student import log_student
 
@@ -32,7 +40,7 @@ def plain_log_p(race, zs, shares, size, swing):
     found = [0.0] * arms
     for b, m in itertools.product(range(arms), range(lanes)):
         x = race.rewards[m]
-        bets = BETS * FULL_SWING if swing else BETS
+        bets = BETS[: bet_count(size)]
 
         def gap(a, i, x=x, b=b):
             low = 0.0 if math.isnan(x[a, i]) else x[a, i]
@@ -48,7 +56,7 @@ def plain_log_p(race, zs, shares, size, swing):
             return np.ones(bets.size) if c <= -1 + 1e-12 else 1 + bets * (d - c) / (1 + max(c, 0))
 
         others = [a for a in range(arms) if a != b]
-        lead, pair = (0.0, 1.0) if arms == 2 else (0.5, 0.5 / (arms - 1))
+        lead, pair = leader_weight(arms, False), pair_weight(arms, False)
         capital = {a: np.ones(bets.size) for a in [*others, "lead"]}
         halted, peak = False, 0.0
         for i in range(race.known[b, m]):
@@ -135,21 +143,25 @@ def plain_student(race, a, b, start, z, caution, resolution):
         spreads, steps = [], []
         for c in range(x.shape[0]):
             common = x[a, : min(end, race.known[c, 0])] - x[c, : min(end, race.known[c, 0])]
-            steps += [abs(step) for step in common if step]
             if c != a and common.size >= 2 and not np.isnan(common).any():
                 spreads.append(np.std(common, ddof=1))
         g = caution * (sorted(spreads)[(len(spreads) - 1) // 2] if spreads else 0.0)
-        largest = max((step for step in steps if step == step), default=0.0)
-        r = resolution or min((step for step in steps if step > 1e-9 * largest), default=0.0)
+        for i, c, e in itertools.product(range(end), range(x.shape[0]), range(x.shape[0])):
+            if i < min(race.known[c, 0], race.known[e, 0]) and abs(x[c, i] - x[e, i]) > 1e-9:
+                steps.append(abs(x[c, i] - x[e, i]))
+        r = resolution or min(steps, default=0.0)
         n, s = d.size, d.sum()
-        if n >= 5 and s > g:
+        if n >= blocks_at_least(caution) and s > g:
             t = (s - g) / math.sqrt((d * d).sum() + g * g + n * r * r / 12)
             peak = max(peak, log_student(n, t))
     return peak
 
 
 @pytest.mark.parametrize(("caution", "resolution"), [(0.0, None), (1.0, None), (2.0, 0.5)])
-def test_students_evidence_is_its_definition(caution, resolution):
+def test_students_evidence_is_its_definition(caution, resolution, monkeypatch):
+    # As with more than 50 arms, where leaders have a weight.
+    monkeypatch.setattr("mfbandit.confidence.race.leader_weight", lambda arms, student: 0.1)
+    monkeypatch.setattr("mfbandit.confidence.race.pair_weight", lambda arms, student: 0.3)
     rng = np.random.default_rng(6)
     reward = mf.Gaussian(caution=caution, resolution=resolution)
     problem = mf.Problem(4, [("only", 1.0)], reward=reward, blocks="unlimited")
@@ -176,14 +188,13 @@ def test_guards_look_at_all_arms_so_far():
     race = race_of(problem, [[[0.0, 2.0, 4.0], [0.0, 1.0, 3.5], [1.0, 1.0, 1.0]]])
     lane = race._lanes[0]
     np.testing.assert_allclose(typical_spread(lane, 0), [0.0, np.std([0, 1], ddof=1), np.std([0, 1, 0.5], ddof=1)])
-    assert least_step(lane, 0).tolist() == [1.0, 1.0, 0.5]
-    assert least_step(lane, 1).tolist() == [1.0, 1.0, 0.5]
+    assert least_step(lane).tolist() == [1.0, 1.0, 0.5]
 
 
 def test_steps_that_are_rounding_do_not_count():
     problem = mf.Problem(2, [("only", 1.0)], reward=mf.Gaussian(), blocks="unlimited")
-    race = race_of(problem, [[[1e-11, 0.0, 5.0], [0.0, 0.0, 4.0]]])
-    assert least_step(race._lanes[0], 0).tolist() == [1e-11, 1e-11, 1.0]
+    race = race_of(problem, [[[5.0, 0.1 + 0.2, 2.0], [4.0, 0.3, 2.5]]])
+    assert least_step(race._lanes[0]).tolist() == [1.0, 1.0, 0.5]
 
 
 def test_whole_rewards_are_not_normal():

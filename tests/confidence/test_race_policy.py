@@ -67,7 +67,7 @@ def test_what_the_policy_stops_by_is_proven_again(name):
     assert race.certified(answer)
     assert race.confidence(answer) >= 0.95
     beaten = np.flatnonzero(state.own.beaten == 1)
-    shown = race.log_p[beaten] <= math.log(0.05 / 2 if epsilon else 0.05)
+    shown = race.log_p[beaten] <= math.log(0.05)
     assert shown.all() or race.exact
     # It stops as soon as it can, so what is known is not much more than enough.
     assert race.confidence(answer) < 1.0 or race.exact or epsilon

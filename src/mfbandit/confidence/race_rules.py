@@ -64,7 +64,7 @@ def lane_shares(lanes: int, truest: int) -> Floats:
 
     Examples
     --------
-    >>> lane_shares(1, 0).tolist(), lane_shares(3, 2).tolist()
+    >>> lane_shares(1, 0).tolist(), lane_shares(3, 2).round(9).tolist()
     ([1.0], [0.1, 0.1, 0.8])
     """
     shares = np.full(lanes, (1.0 - _TRUEST) / max(1, lanes - 1))

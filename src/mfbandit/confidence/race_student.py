@@ -43,7 +43,7 @@ def log_evidence(count: Ints, t: Floats) -> Floats:
     Examples
     --------
     >>> log_evidence(np.array([5, 10_000]), np.array([2.2, 20.0])).round(3).tolist()
-    [5.911, 197.379]
+    [5.911, 197.358]
     """
     found = np.empty(count.size)
     for start in range(0, count.size, _POINTS):
@@ -109,18 +109,13 @@ def typical_spread(lane: Lane, arm: int) -> Floats:
 
 def least_step(lane: Lane) -> Floats:
     """r: the least difference of two arms within a block that is more than rounding, over the first positions, (n,)."""
-    # Numbers that are not there come last, and have no difference to others.
-    ordered = np.sort(np.where(lane.within, lane.rewards, math.nan), axis=0)
-    steps = np.nan_to_num(np.diff(ordered, axis=0), nan=0.0)
-    with np.errstate(invalid="ignore"):
-        apart = np.nan_to_num(np.nanmax(ordered, axis=0, initial=-math.inf) - ordered[0], nan=0.0, neginf=0.0)
-    largest = np.maximum.accumulate(apart)
-    each = np.where(steps > _NOISE * largest, steps, math.inf).min(axis=0, initial=math.inf)
-    least = np.minimum.accumulate(each)
-    # A step that counted once may be rounding beside a larger difference that came later.
-    for n in np.flatnonzero(least <= _NOISE * largest):
-        seen = steps[:, : n + 1]
-        least[n] = seen[seen > _NOISE * largest[n]].min(initial=math.inf)
+    had = np.sort(np.where(lane.within, lane.rewards, math.nan), axis=0)
+    steps = np.diff(had, axis=0)
+    lacking = np.isnan(steps)
+    spans = np.where(lacking, 0.0, steps).sum(axis=0)
+    largest = np.maximum.accumulate(spans)
+    counted = np.where(~lacking & (steps > _NOISE * largest), steps, math.inf)
+    least = np.minimum.accumulate(counted.min(axis=0, initial=math.inf))
     return np.where(np.isinf(least), 0.0, least)
 
 
@@ -141,10 +136,11 @@ class Guards:
         return self._spreads[arm]
 
     @cached_property
-    def step(self) -> Floats:
-        """The resolution of differences, by position."""
-        fixed = np.full(self.lane.rewards.shape[1], self.resolution)
-        return fixed if self.resolution > 0.0 else least_step(self.lane)
+    def steps(self) -> Floats:
+        """The resolution of rewards, by position."""
+        if self.resolution > 0.0:
+            return np.full(self.lane.rewards.shape[1], self.resolution)
+        return least_step(self.lane)
 
 
 def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: int) -> tuple[Floats, Floats]:
@@ -155,10 +151,12 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
     most = max(start, int(reach.max(initial=0)))
     count = np.arange(1.0, most - start + 1)
     spread = np.zeros((winners.size, most - start))
-    step = guards.step[start:most]
+    step = guards.steps[start:most]
     for arm in np.unique(winners):
-        values = guards.spread(int(arm))[start:most]
-        spread[winners == arm, : values.size] = values
+        values = guards.spread(int(arm))
+        upto = min(most, values.size)
+        if upto > start:
+            spread[winners == arm, : upto - start] = values[start:upto]
     null = lane.allowed(winners, losers) + shift
     excess = lane.rewards[winners, start:most] - lane.rewards[losers, start:most] - null[:, None]
     counts = (np.arange(start, most) < reach[:, None]) & (count >= blocks_at_least(guards.caution))
