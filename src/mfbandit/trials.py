@@ -112,8 +112,8 @@ class Prepared:
 
 def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | None, max_pulls: int | None) -> Prepared:
     """Make a policy ready to run on an instance."""
-    problem = _seen(chosen, instance.problem)
     chosen.check(instance.problem, goal)
+    problem = _seen(chosen, instance.problem)
     used = arrays(problem, chosen.columns(problem))
     algorithm = chosen.ready(problem, used, goal)
     if has_blocks(used) != (algorithm.evidence == "blocks"):
