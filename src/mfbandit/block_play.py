@@ -22,7 +22,16 @@ from mfbandit.play import begin, block_of, outcome, possible, price
 from mfbandit.problem import Gaussian
 from mfbandit.rewards import normal, uniform
 
-__all__ = ["OUT_OF_ROOM", "BlockLaw", "block_draw", "block_law", "block_parts", "room_for_blocks", "seeded_draw"]
+__all__ = [
+    "OUT_OF_ROOM",
+    "BlockLaw",
+    "block_draw",
+    "block_law",
+    "block_parts",
+    "room_for_blocks",
+    "row_of",
+    "seeded_draw",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,14 +67,15 @@ def block_law(instance: Instance) -> BlockLaw:
     arms, columns = instance.means.shape
     values, levels, loads, own = np.zeros((1, 1, 1)), np.zeros((1, 1)), np.zeros(1), 0.0
     if isinstance(law, BlockTableLaw):
-        values = np.ascontiguousarray(problem.reward.to_unit(law.values), dtype=np.float64)
+        # Copied, since code for an array that is read-only would be compiled anew.
+        values = np.array(problem.reward.to_unit(law.values))
     elif isinstance(law, BlockEffectLaw):
         loads, own = law.loads(arms), float(np.sqrt(1.0 - abs(law.rho)))
         units = np.asarray(problem.reward.to_unit(instance.means), dtype=np.float64)
         levels = units if isinstance(problem.reward, Gaussian) else _thresholds(units)
     return BlockLaw(
         values=values,
-        levels=np.ascontiguousarray(levels),
+        levels=np.array(levels),
         loads=loads,
         own=own,
         scale=float(getattr(law, "sigma", None) or 1.0),
@@ -91,9 +101,15 @@ def draw_item(law: BlockLaw, key: int, stream: int, arm: int, fidelity: int, n: 
 
 
 @kernel
+def row_of(seed: int, rows: int) -> int:
+    """The row of a table that the block of this seed is."""
+    return int(uniform(seed, 0, 0, 0) * rows)
+
+
+@kernel
 def row_by_seed(law: BlockLaw, seed: int, stream: int, arm: int, fidelity: int) -> float:
     """The reward on the block of this seed, a row of the table."""
-    return float(law.values[arm, fidelity, int(uniform(seed, 0, 0, 0) * law.values.shape[2])])
+    return float(law.values[arm, fidelity, row_of(seed, law.values.shape[2])])
 
 
 @kernel

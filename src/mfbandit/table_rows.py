@@ -17,13 +17,29 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from mfbandit.errors import InstanceError, MissingExtra
+from mfbandit.reward_kinds import Bounded, RewardKind
 from mfbandit.validation import as_name, closest
 
-__all__ = ["Row", "TableSource", "read_csv", "read_rows"]
+__all__ = [
+    "Row",
+    "TableSource",
+    "block_name",
+    "check_range",
+    "column_names",
+    "header_of",
+    "kept",
+    "number",
+    "read_block_rows",
+    "read_csv",
+    "read_rows",
+    "records",
+]
 
 TableSource: TypeAlias = str | os.PathLike[str] | Iterable[Any]
 """A file, a data frame, or rows: anything that holds (arm, fidelity, reward)."""
 
+#: What a row without names is.
+_ROW = ("arm", "fidelity", "reward")
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
 
 
@@ -57,13 +73,68 @@ def read_rows(source: TableSource, columns: Sequence[str] = ("arm", "fidelity", 
     >>> next(read_rows([("gpt", "human", 1.0)]))
     Row(arm='gpt', fidelity='human', reward=1.0, place='row 0')
     """
-    for place, arm, fidelity, reward in _records(source, _column_names(columns)):
-        yield Row(
-            as_name(_plain(arm), f"{place}: the name of the arm", InstanceError),
-            as_name(_plain(fidelity), f"{place}: the name of the fidelity", InstanceError),
-            _number(reward, columns[2], place),
-            place,
-        )
+    for place, (arm, fidelity, reward) in records(source, column_names(columns), _ROW):
+        yield _row(arm, fidelity, reward, place, columns[2])
+
+
+def read_block_rows(source: TableSource, block: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
+    """Read the rows of a table with blocks one by one, each with the name of its block.
+
+    Parameters
+    ----------
+    source, columns
+        As for `read_rows`; rows without names are (block, arm, fidelity, reward).
+    block
+        Name of the column of the block.
+
+    Yields
+    ------
+    block, row
+
+    Examples
+    --------
+    >>> next(read_block_rows([(7, "gpt", "human", 1.0)], "question", ("arm", "fidelity", "reward")))
+    ('7', Row(arm='gpt', fidelity='human', reward=1.0, place='row 0'))
+    """
+    named = column_names(columns)
+    if not isinstance(block, str) or block in named:
+        raise InstanceError(f"block must be the name of another column than {', '.join(named)}, got {block!r}")
+    for place, (item, arm, fidelity, reward) in records(source, (block, *named), ("block", *_ROW)):
+        yield block_name(item, place), _row(arm, fidelity, reward, place, named[2])
+
+
+def block_name(item: Any, place: str) -> str:
+    """The name of a block, as it stands in a table."""
+    return as_name(_plain(item), f"{place}: the name of the block", InstanceError)
+
+
+def _row(arm: Any, fidelity: Any, reward: Any, place: str, column: str) -> Row:
+    return Row(
+        as_name(_plain(arm), f"{place}: the name of the arm", InstanceError),
+        as_name(_plain(fidelity), f"{place}: the name of the fidelity", InstanceError),
+        number(reward, column, place),
+        place,
+    )
+
+
+def check_range(row: Row, kind: RewardKind | None) -> None:
+    """Refuse a reward outside the range of its kind."""
+    if kind is None or kind.low is None or kind.high is None or kind.low <= row.reward <= kind.high:
+        return
+    hint = "; pass reward=Bounded(low, high) if that is its range" if kind == Bounded() else ""
+    raise InstanceError(
+        f"{row.place}: the reward of arm {row.arm!r} at fidelity {row.fidelity!r} is {row.reward:g}, outside "
+        f"[{kind.low:g}, {kind.high:g}]{hint}"
+    )
+
+
+def kept(wanted: tuple[str, ...] | None, seen: Iterable[str], what: str) -> tuple[str, ...]:
+    """The names that were wanted, by default all that were seen; refuse what was not seen."""
+    present = tuple(seen)
+    for name in wanted or ():
+        if name not in present:
+            raise InstanceError(f"the table has no rows of {what} {name!r}{closest(name, present)}")
+    return present if wanted is None else wanted
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
@@ -101,51 +172,69 @@ def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str
         raise InstanceError(f"line {lines.line_num} of {path.name} is not valid CSV: {error}") from None
 
 
-def _records(source: TableSource, columns: Sequence[str]) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield place, arm, fidelity and reward, as they stand in the source."""
+def records(source: TableSource, columns: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield the place of each row and its values in these columns, as they stand in the source.
+
+    `words` say what the columns are, for rows that have no names.
+    """
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if path.suffix.lower() in (".parquet", ".pq"):
             yield from _frame_records(_parquet(path), columns, path.name)
         else:
-            for place, (arm, fidelity, reward) in read_csv(path, columns):
-                yield place, arm, fidelity, reward
+            yield from read_csv(path, columns)
     elif hasattr(source, "columns") and hasattr(source, "itertuples"):
         yield from _frame_records(source, columns, "the data frame")
     elif isinstance(source, Iterable) and not isinstance(source, Mapping | bytes):
         for index, row in enumerate(source):
-            yield (f"row {index}", *_three(row, columns, f"row {index}"))
+            yield f"row {index}", _values(row, columns, f"row {index}", words)
     else:
         raise InstanceError(
-            "a table is a CSV or Parquet file, a data frame or rows of (arm, fidelity, reward), got "
+            f"a table is a CSV or Parquet file, a data frame or rows of ({', '.join(words)}), got "
             f"{reprlib.repr(source)}"
         )
 
 
-def _three(row: Any, columns: Sequence[str], place: str) -> tuple[Any, Any, Any]:
+def header_of(source: TableSource) -> list[str]:
+    """The names of all columns of a table."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return [str(name) for name in _parquet(path).columns]
+        return [name.strip() for name in next(csv.reader(io.StringIO(_text(path), newline="")), [])]
+    if hasattr(source, "columns"):
+        return [str(name) for name in source.columns]
+    if isinstance(source, Sequence) and source and isinstance(source[0], Mapping):
+        return [str(name) for name in source[0]]
+    raise InstanceError(
+        "a wide table is a CSV or Parquet file, a data frame or a list of mappings from column names, got "
+        f"{reprlib.repr(source)}"
+    )
+
+
+def _values(row: Any, columns: Sequence[str], place: str, words: Sequence[str]) -> list[Any]:
     if isinstance(row, Mapping):
         for column in columns:
             if column not in row:
                 raise InstanceError(f"{place} lacks the key {column!r}")
-        return row[columns[0]], row[columns[1]], row[columns[2]]
+        return [row[column] for column in columns]
     if isinstance(row, str | bytes) or not isinstance(row, Iterable):
-        raise InstanceError(f"{place} is {reprlib.repr(row)}; a row is (arm, fidelity, reward)")
+        raise InstanceError(f"{place} is {reprlib.repr(row)}; a row is ({', '.join(words)})")
     values = list(row)
-    if len(values) != 3:
-        raise InstanceError(
-            f"{place} has {len(values)} value{'s'[: len(values) != 1]}; a row is (arm, fidelity, reward)"
-        )
-    return values[0], values[1], values[2]
+    if len(values) != len(words):
+        raise InstanceError(f"{place} has {len(values)} value{'s'[: len(values) != 1]}; a row is ({', '.join(words)})")
+    return values
 
 
-def _frame_records(frame: Any, columns: Sequence[str], what: str) -> Iterator[tuple[str, Any, Any, Any]]:
+def _frame_records(frame: Any, columns: Sequence[str], what: str) -> Iterator[tuple[str, Sequence[Any]]]:
     header = [str(name) for name in frame.columns]
     series = [frame.iloc[:, _position(header, column, what)].tolist() for column in columns]
-    for index, (arm, fidelity, reward) in enumerate(zip(*series, strict=True)):
-        yield f"row {index} of {what}", arm, fidelity, reward
+    for index, values in enumerate(zip(*series, strict=True)):
+        yield f"row {index} of {what}", values
 
 
-def _column_names(columns: object) -> tuple[str, str, str]:
+def column_names(columns: object) -> tuple[str, str, str]:
+    """Check the names of the columns of the arm, the fidelity and the reward."""
     named = [columns] if isinstance(columns, str) else list(columns) if isinstance(columns, Iterable) else []
     if len(named) != 3 or len(set(named)) != 3 or not all(isinstance(name, str) for name in named):
         raise InstanceError(
@@ -169,7 +258,7 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _number(value: Any, column: str, place: str) -> float:
+def number(value: Any, column: str, place: str) -> float:
     """Return a reward as a finite float, or say what it is instead."""
     if value is None or (isinstance(value, str) and value.strip().lower() in _MISSING):
         raise InstanceError(f"{place}: the {column} is missing")

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from mfbandit.errors import InstanceError, InvalidInput
-from mfbandit.instances import Instance, TableLaw
-from mfbandit.problem import Bernoulli, Bounded, Gaussian, Problem, RewardKind
+from mfbandit.block_tables import BlockCells, collect_blocks, collect_wide
+from mfbandit.errors import InstanceError
+from mfbandit.evaluators import Evaluator, PullLike, evaluator
+from mfbandit.instances import BlockTableLaw, Instance, TableLaw
+from mfbandit.problem import Bernoulli, Bounded, Fidelity, Gaussian, Problem, RewardKind
 from mfbandit.reward_kinds import as_reward_kind
-from mfbandit.table_rows import Row, TableSource, read_rows
-from mfbandit.validation import FloatArray, Names, Numbers, as_names, closest
+from mfbandit.table_rows import TableSource, check_range, kept, read_rows
+from mfbandit.validation import FloatArray, Names, Numbers, as_names, as_numbers, closest
 
 __all__ = ["Cells", "Evaluator", "PullLike", "collect", "evaluator", "read_table"]
 
 _COLUMNS = ("arm", "fidelity", "reward")
-
-
-class PullLike(Protocol):
-    """What an evaluator looks at: names of the arm and the fidelity, and a seed."""
-
-    @property
-    def arm(self) -> str:
-        """Name of the arm."""
-
-    @property
-    def fidelity(self) -> str:
-        """Name of the fidelity."""
-
-    @property
-    def seed(self) -> int:
-        """What the reward is drawn by."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +55,11 @@ def read_table(
     columns: Sequence[str] = _COLUMNS,
     name: str = "",
     strict: bool = True,
+    block: str | None = None,
+    wide: bool = False,
+    blocks: str | None = None,
+    order: str = "own",
+    pair_biases: Numbers | Mapping[str, Any] | str | None = None,
 ) -> Instance:
     """Make an instance from a table of recorded rewards; a pull draws one row of its cell.
 
@@ -93,6 +84,19 @@ def read_table(
         What people call the instance.
     strict
         Whether a cell mean beyond its bias bound is an error rather than a warning.
+    block
+        Name of the column that names the block (the question, the split) on which a reward was had: arms are
+        then compared on the same blocks, and every arm needs every block at every fidelity exactly once. Rows
+        without names are (block, arm, fidelity, reward).
+    wide
+        With `block`: the table has one row per block and one column per arm, at one fidelity.
+    blocks
+        With `block`: ``"unlimited"`` makes a block one of those of the table, drawn with replacement, instead
+        of going through them in a random order.
+    order
+        With `block`: as for :class:`Problem`.
+    pair_biases
+        With `block`: how far a fidelity may be off about the difference of two arms, given as `biases` are.
 
     Returns
     -------
@@ -112,6 +116,13 @@ def read_table(
     if fidelities is None and isinstance(costs, Mapping):
         fidelities = list(costs)
     kind = None if reward is None else as_reward_kind(reward)
+    if block is not None:
+        held = (collect_wide if wide else collect_blocks)(source, block, arms, fidelities, columns)
+        on_blocks = _block_problem(held, costs, biases, pair_biases, kind, blocks, order)
+        return Instance(on_blocks, law=BlockTableLaw(held.values), name=name, strict=strict)
+    for what, said in (("wide", wide), ("blocks", blocks), ("pair_biases", pair_biases), ("order", order != "own")):
+        if said is not None and said is not False:
+            raise InstanceError(f"{what} is about tables with blocks: pass block=, the column that names the block")
     if isinstance(kind, Gaussian):
         raise InstanceError(
             f"rows of a table have a range, so their reward kind cannot be {kind}: pass "
@@ -166,41 +177,65 @@ def collect(
         seen_arms[row.arm] = None
         seen[row.fidelity] = None
         if (wanted_arms is None or row.arm in wanted_arms) and (wanted is None or row.fidelity in wanted):
-            _check_range(row, reward)
+            check_range(row, reward)
             found.setdefault((row.arm, row.fidelity), []).append(row.reward)
     if not seen_arms:
         raise InstanceError("the table has no rows")
-    kept_arms = _kept(wanted_arms, seen_arms, "arm")
-    kept = _kept(wanted, seen, "fidelity")
+    kept_arms = kept(wanted_arms, seen_arms, "arm")
+    columns_kept = kept(wanted, seen, "fidelity")
     for arm in kept_arms:
-        for fidelity in kept:
+        for fidelity in columns_kept:
             if (arm, fidelity) not in found:
                 raise InstanceError(f"the table has no reward of arm {arm!r} at fidelity {fidelity!r}")
-    rewards = tuple(tuple(np.array(found[arm, fidelity]) for fidelity in kept) for arm in kept_arms)
-    return Cells(kept_arms, kept, rewards)
-
-
-def _kept(wanted: tuple[str, ...] | None, seen: Iterable[str], what: str) -> tuple[str, ...]:
-    present = tuple(seen)
-    for name in wanted or ():
-        if name not in present:
-            raise InstanceError(f"the table has no rows of {what} {name!r}{closest(name, present)}")
-    return present if wanted is None else wanted
-
-
-def _check_range(row: Row, kind: RewardKind | None) -> None:
-    if kind is None or kind.low is None or kind.high is None or kind.low <= row.reward <= kind.high:
-        return
-    hint = "; pass reward=Bounded(low, high) if that is its range" if kind == Bounded() else ""
-    raise InstanceError(
-        f"{row.place}: the reward of arm {row.arm!r} at fidelity {row.fidelity!r} is {row.reward:g}, outside "
-        f"[{kind.low:g}, {kind.high:g}]{hint}"
-    )
+    rewards = tuple(tuple(np.array(found[arm, fidelity]) for fidelity in columns_kept) for arm in kept_arms)
+    return Cells(kept_arms, columns_kept, rewards)
 
 
 def _kind(cells: Cells) -> RewardKind:
     binary = all(bool(np.isin(cell, (0.0, 1.0)).all()) for row in cells.rewards for cell in row)
     return Bernoulli() if binary else Bounded()
+
+
+def _block_problem(
+    held: BlockCells, costs: Any, biases: Any, pair_biases: Any, kind: RewardKind | None, blocks: Any, order: str
+) -> Problem:
+    """The problem of a table with blocks."""
+    if blocks not in (None, "unlimited"):
+        raise InstanceError(
+            f"blocks must be 'unlimited' or left out, got {blocks!r}: the table says how many there are"
+        )
+    means = BlockTableLaw(held.values).means
+    prices = _columns(_per_fidelity(costs, "costs", held.fidelities), "costs", len(held.fidelities))
+    bounds = _observed(means, prices) if isinstance(biases, str) and biases == "observed" else biases
+    bounds = _columns(_per_fidelity(bounds, "biases", held.fidelities), "biases", len(held.fidelities))
+    pairs: Any = [None] * len(held.fidelities)
+    if isinstance(pair_biases, str) and pair_biases == "observed":
+        pairs = _observed_pairs(means, prices)
+    elif pair_biases is not None:
+        given = _per_fidelity(pair_biases, "pair_biases", held.fidelities)
+        pairs = _columns(given, "pair_biases", len(held.fidelities))
+    binary = bool(np.isin(held.values, (0.0, 1.0)).all())
+    return Problem(
+        held.arms,
+        [Fidelity(name, prices[..., m], bounds[..., m], pair_bias=pairs[m]) for m, name in enumerate(held.fidelities)],
+        kind or (Bernoulli() if binary else Bounded()),
+        blocks=blocks or held.values.shape[2],
+        order=order,
+    )
+
+
+def _columns(values: Any, what: str, fidelities: int) -> FloatArray:
+    """Numbers with one entry, or one column, for each fidelity."""
+    table = as_numbers(values, what, InstanceError)
+    if not table.ndim or table.shape[-1] != fidelities:
+        raise InstanceError(f"{what} have shape {table.shape}; the table has {fidelities} fidelities")
+    return table
+
+
+def _observed_pairs(means: FloatArray, costs: FloatArray) -> FloatArray:
+    """The smallest pair biases that the means keep, the fidelity of the largest cost being true."""
+    offsets = means - means[:, [_truest(costs)]]
+    return np.asarray(offsets.max(axis=0) - offsets.min(axis=0))
 
 
 def _per_fidelity(values: Any, what: str, fidelities: tuple[str, ...]) -> Any:
@@ -219,85 +254,12 @@ def _per_fidelity(values: Any, what: str, fidelities: tuple[str, ...]) -> Any:
 def _observed(means: FloatArray, costs: Any) -> FloatArray:
     """The smallest bias bounds that the means keep, the dearest fidelity (the last of them) being true."""
     prices = np.asarray(costs, dtype=np.float64)
-    dearness = prices if prices.ndim == 1 else prices.mean(axis=0)
-    truest = len(dearness) - 1 - int(np.argmax(dearness[::-1]))
-    if len(dearness) != means.shape[1]:
-        raise InstanceError(f"costs are given for {len(dearness)} fidelities; the table has {means.shape[1]}")
-    return np.asarray(np.abs(means - means[:, [truest]]).max(axis=0))
+    if prices.shape[-1] != means.shape[1]:
+        raise InstanceError(f"costs are given for {prices.shape[-1]} fidelities; the table has {means.shape[1]}")
+    return np.asarray(np.abs(means - means[:, [_truest(prices)]]).max(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluator:
-    """A stand-in for a real evaluation: the reward of a pull, drawn from an instance's law.
-
-    It is a pure function of the pull's arm, fidelity and seed, so a pull that is repeated gives the same
-    reward in any thread or process. Made by :func:`evaluator`.
-    """
-
-    instance: Instance
-    seed: int
-    law: Any
-    draw: Callable[..., float]
-    arms: dict[str, int]
-    fidelities: dict[str, int]
-
-    def __call__(self, pull: PullLike) -> float:
-        """Return the reward of a pull, in reward units."""
-        from mfbandit.rewards import trial_key
-
-        arm = self._index(self.arms, pull.arm, "arm")
-        fidelity = self._index(self.fidelities, pull.fidelity, "fidelity")
-        key = trial_key(int(pull.seed), self.seed)
-        unit = self.draw(self.law, key, arm * len(self.fidelities) + fidelity, arm, fidelity, 0)
-        kind = self.instance.problem.reward
-        reward = float(kind.from_unit(float(unit)))
-        if kind.low is None or kind.high is None:
-            return reward
-        return min(max(reward, kind.low), kind.high)
-
-    @staticmethod
-    def _index(places: dict[str, int], name: str, what: str) -> int:
-        if name not in places:
-            raise InvalidInput(f"the instance has no {what} {name!r}{closest(str(name), places)}")
-        return places[name]
-
-
-def evaluator(instance: Instance, seed: int = 0) -> Evaluator:
-    """Make the evaluator of an instance, whatever its reward law.
-
-    Parameters
-    ----------
-    instance
-        Where rewards come from; of a table, one row of the cell is drawn.
-    seed
-        Other seeds give other luck for the same pulls.
-
-    Returns
-    -------
-    Evaluator
-        Called with a pull, it returns a reward; it can be pickled.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> rows = [("a", "judge", 0.8), ("a", "human", 1.0), ("a", "human", 0.5)]
-    >>> instance = read_table(rows, costs=[0.01, 0.3], biases=[0.1, 0.0])
-    >>> evaluate = evaluator(instance)
-    >>> [evaluate(SimpleNamespace(arm="a", fidelity="human", seed=seed)) for seed in range(6)]
-    [...]
-    """
-    from mfbandit.rewards import draw_of, law_arrays
-
-    if not isinstance(instance, Instance):
-        raise InvalidInput(f"an evaluator is made from an Instance, got {instance!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63 - 1:
-        raise InvalidInput(f"seed must be a whole number >= 0, got {seed!r}")
-    problem = instance.problem
-    return Evaluator(
-        instance,
-        int(seed),
-        law_arrays(instance),
-        draw_of(instance),
-        {arm: k for k, arm in enumerate(problem.arms)},
-        {fidelity.name: m for m, fidelity in enumerate(problem.fidelities)},
-    )
+def _truest(costs: FloatArray) -> int:
+    """The fidelity of the largest cost, of several the last."""
+    dearness = costs if costs.ndim == 1 else costs.mean(axis=0)
+    return len(dearness) - 1 - int(np.argmax(dearness[::-1]))

@@ -24,7 +24,6 @@ from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, compiled, digest
 from mfbandit.layout import layout
 from mfbandit.play import Limits, play_many
-from mfbandit.problem import Problem
 from mfbandit.rewards import draw_of, law_arrays
 
 __all__ = ["Advance", "Player", "Prepared", "Results", "Simulation", "limit", "pieces", "play_all", "prepare", "whole"]
@@ -112,8 +111,8 @@ class Prepared:
 
 def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | None, max_pulls: int | None) -> Prepared:
     """Make a policy ready to run on an instance."""
-    problem = _seen(chosen, instance.problem)
     chosen.check(instance.problem, goal)
+    problem = chosen.seen(instance.problem)
     used = arrays(problem, chosen.columns(problem))
     algorithm = chosen.ready(problem, used, goal)
     if has_blocks(used) != (algorithm.evidence == "blocks"):
@@ -129,11 +128,6 @@ def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | No
         halt=np.zeros(1, dtype=np.int64),
     )
     return Prepared(used, algorithm, limits, problem.n_fidelities)
-
-
-def _seen(chosen: Policy, problem: Problem) -> Problem:
-    """What a policy sees of a problem: one that takes rewards for independent sees no blocks."""
-    return problem.without_blocks() if getattr(chosen, "independent", False) else problem
 
 
 class Player:
