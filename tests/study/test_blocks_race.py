@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import random
 from pathlib import Path
 
@@ -222,6 +223,13 @@ def test_max_cost_holds(limit: float) -> None:
     result = study.result()
     assert sum(arm.cost for arm in result.arms) == pytest.approx(study.cost)
     assert_honest(result)
+
+
+def test_a_pull_reaches_other_processes_with_its_block() -> None:
+    (pull,) = create_study(FINITE).ask()
+    again = pickle.loads(pickle.dumps(pull))
+    assert again == pull
+    assert (again.block, again.block_seed) == (pull.block, pull.block_seed) != (None, None)
 
 
 def shared_part(pull: Pull) -> float:

@@ -94,7 +94,9 @@ class _Report(ABC):
         self.spends = settings.spends
         self.limit = settings.limit
         self.target = 1.0 - settings.delta
-        self.outlook = Outlook(settings.problem.n_arms, settings.delta)
+        # On blocks there is no union over arms: each is compared with delta itself.
+        arms = 2 if settings.seen.blocks is not None else settings.problem.n_arms
+        self.outlook = Outlook(arms, settings.delta)
 
     def __enter__(self) -> Self:
         self._thread.start()

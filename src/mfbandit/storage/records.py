@@ -8,7 +8,8 @@ whole number::
     LEASE    pull                              value = until when it is handed out, 0 if taken back
                                                text = for how many seconds, and which process has it
     RESULT   pull                              value = its reward
-    FAILURE  pull                              text = why it failed
+    FAILURE  pull                              text = why it failed; the last one that is allowed may mean,
+                                               by the study's settings, that the pull has no reward
     RETRY    pull                              its failures are forgiven
 
 A storage keeps headers (JSON: the settings of a study, by name) and logs. Writing is one operation:

@@ -73,8 +73,10 @@ def create_study(
         What to spend, for policies that minimise regret.
     retries : int
         How often a failed pull is tried again.
-    on_failure : {"stop", "retire"}
-        What happens when a pull has failed too often: the study stops, or goes on without the arm.
+    on_failure : {"stop", "retire", "worst"}
+        What happens when a pull has failed too often: the study stops, or goes on without the arm. On blocks no
+        arm can be retired; with "worst" the study goes on, and what failed counts as the worst for whatever it
+        would prove.
     lease_seconds : float
         How long a pull that was handed out may take before it is handed out again.
     durable : bool

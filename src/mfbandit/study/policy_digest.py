@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mfbandit.blocks import NoBlocks
 from mfbandit.confidence.alarm import alarm_kernel
 from mfbandit.core import Algorithm, Arrays, afford, arrays, observe
 from mfbandit.errors import StudyError
@@ -101,7 +102,9 @@ class PolicyCode:
 
 def _numbers(problem: Arrays, algorithm: Algorithm) -> str:
     """What an algorithm is told beside the costs and biases, which the settings of a study say."""
-    scalars = {name: value for name, value in problem._asdict().items() if not isinstance(value, np.ndarray)}
+    # A problem without blocks says nothing of them, as it did before there were any.
+    silent = (np.ndarray, NoBlocks)
+    scalars = {name: value for name, value in problem._asdict().items() if not isinstance(value, silent)}
     return f"{_constant(tuple(scalars.items()))} {_constant(algorithm.params)}"
 
 

@@ -69,8 +69,8 @@ class View:
 
     @cached_property
     def victories(self) -> list[Victory]:
-        """How strongly each arm in play but the answer is beaten; empty before the first result."""
-        if self.best is None:
+        """How strongly each arm in play but the answer is beaten; empty before the first result, and on blocks."""
+        if self.best is None or self.on_blocks:
             return []
         epsilon = self.settings.epsilon / self._span
         return list(victories(self.arrays, self.algorithm, self.state, self.arms.index(self.answer), epsilon))
