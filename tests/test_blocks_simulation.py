@@ -19,6 +19,8 @@ from mfbandit.core import Algorithm, arrays
 from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.kernel import compiled, kernel
 from mfbandit.rewards import trial_key
+from mfbandit.study import create_study
+from mfbandit.study.lineup import Lineup
 
 QUICK, SLOW = mf.Fidelity("quick", 1.0, 1.0), mf.Fidelity("slow", 5.0)
 TABLE = np.random.default_rng(5).random((4, 2, 60))
@@ -141,6 +143,20 @@ def test_plain_and_compiled_races_are_the_same():
     plain = mf.simulate(instance("finite"), MFRace(), device="python", **given)
     same(plain, mf.simulate(instance("finite"), MFRace(), **given))
     assert plain.pulls.sum() > 100
+
+
+@pytest.mark.parametrize("name", ["finite", "normal"])
+def test_a_study_decides_as_simulated_trial_0(name, monkeypatch):
+    monkeypatch.setattr(Lineup, "compile", lambda self, state: None)
+    given = instance(name, fidelities=[QUICK, mf.Fidelity("slow", 5.0, block_cost=2.0)])
+    study, evaluate, decided = create_study(given.problem, policy=MFRace(), seed=4, max_cost=200), given.evaluator(), []
+    while pulls := study.ask(1000):
+        for pull in pulls:
+            study.tell(pull, evaluate(pull))
+            decided.append((pull.arm_index, pull.fidelity_index))
+    runs = mf.simulate(given, MFRace(), trials=1, seed=4, trace=200, max_cost=200, device="python")
+    assert np.repeat(runs.trace[0, :, :2], runs.trace[0, :, 2], axis=0).tolist() == [list(pull) for pull in decided]
+    assert runs.cost[0] == pytest.approx(study.result().cost)
 
 
 def test_independent_policies_are_the_same_too():
