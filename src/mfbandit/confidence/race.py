@@ -301,11 +301,10 @@ class Race:
 
         The least epsilon for which it would be certified now; right for all epsilon and at all times at once.
         """
-        log_delta = math.log(self.delta)
-        open_arms = np.flatnonzero(~self._certain(answer) & (self.log_p > log_delta))
+        open_arms = np.flatnonzero(~self._certain(answer) & (self.log_p > math.log(self.delta)))
         if not open_arms.size:
             return 0.0
-        level = log_delta + self._pair_weights
+        level = math.log(self.delta) + self._pair_weights
         shift = self._highest_rejected(np.full(open_arms.size, answer), open_arms, level, 0.0)
         return float(max(0.0, -shift.min())) * self.problem.reward.span
 
