@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mfbandit.confidence.race import Race
 
 import mfbandit as mf
 from mfbandit.cli.answer import print_result
+from mfbandit.confidence.race import Race
 from mfbandit.history import history
 from mfbandit.plots_study import differences, spend
 from mfbandit.rewards import normal, uniform
@@ -29,6 +29,12 @@ UNLIMITED = mf.Problem(["a", "b", "c", "d"], LANES[1:], "bernoulli", blocks="unl
 NORMAL = mf.Problem(["a", "b", "c", "d"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited")
 PROBLEMS = [FINITE, UNLIMITED, NORMAL]
 NAMES = ["finite", "unlimited", "normal"]
+
+
+@pytest.fixture(autouse=True)
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short studies are over before their policies are compiled."""
+    monkeypatch.setattr("mfbandit.study.desk._LOOK_AFTER_SECONDS", math.inf)
 
 
 def evaluate(pull: Pull) -> float:
