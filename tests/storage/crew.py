@@ -4,7 +4,8 @@
 
 Workers are forked, so that starting one takes milliseconds, and open the study by themselves. Each appends
 to the file ACKNOWLEDGED what `tell` has confirmed to it. The crew ends when KILLS workers were killed at
-random moments or, with KILLS = 0, when the study is done; it prints how many it killed. With DURABLE = 0 or 1
+random moments or, with KILLS = 0, when the study is done; it prints how many it killed. With MFBANDIT_GROWS=1 in
+the environment, results are confirmed between any two kills. With DURABLE = 0 or 1
 workers open the study so, and each evaluation of one pull in seven fails the first time.
 """
 
@@ -39,6 +40,16 @@ def work(url: str, name: str, acknowledged: str, durable: str = "") -> None:
             time.sleep(0.002)
 
 
+def await_growth(acknowledged: str, size: int) -> int:
+    """Wait until more is acknowledged than so many bytes; returns how many there are."""
+    end = time.monotonic() + 60.0
+    while not os.path.exists(acknowledged) or os.path.getsize(acknowledged) <= size:
+        if time.monotonic() > end:
+            raise SystemExit("nothing was acknowledged for a minute")
+        time.sleep(0.001)
+    return os.path.getsize(acknowledged)
+
+
 def hire(url: str, name: str, acknowledged: str, *durable: str) -> int:
     """Start a worker; its exit code is 1 if anything at all went wrong."""
     number = os.fork()
@@ -61,7 +72,10 @@ def main() -> None:
     chance = random.Random(int(seed))
     crew = [hire(url, name, acknowledged, *durable) for _ in range(int(workers))]
     killed = 0
+    size = 0
     while killed < int(kills):
+        if os.environ.get("MFBANDIT_GROWS"):
+            size = await_growth(acknowledged, size)
         time.sleep(chance.uniform(0.0, 0.06))
         victim = chance.randrange(len(crew))
         os.kill(crew[victim], signal.SIGKILL)

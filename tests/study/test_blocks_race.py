@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mfbandit.confidence.race import Race
 
 import mfbandit as mf
 from mfbandit.cli.answer import print_result
+from mfbandit.confidence.race import Race
 from mfbandit.history import history
+from mfbandit.instances.block_laws import BlockTableLaw
 from mfbandit.plots_study import differences, spend
 from mfbandit.rewards import normal, uniform
 from mfbandit.study import Pull, Result, Study, create_study, import_study, load_study
@@ -29,6 +30,12 @@ UNLIMITED = mf.Problem(["a", "b", "c", "d"], LANES[1:], "bernoulli", blocks="unl
 NORMAL = mf.Problem(["a", "b", "c", "d"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited")
 PROBLEMS = [FINITE, UNLIMITED, NORMAL]
 NAMES = ["finite", "unlimited", "normal"]
+
+
+@pytest.fixture(autouse=True)
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short studies are over before their policies are compiled."""
+    monkeypatch.setattr("mfbandit.study.desk._LOOK_AFTER_SECONDS", math.inf)
 
 
 def evaluate(pull: Pull) -> float:
@@ -87,9 +94,37 @@ def test_a_race_is_certified_and_its_certificate_can_be_checked(problem: mf.Prob
     assert all(low <= high for low, high in result.differences.values())
     assert result.differences["a"][1] > 0.0
     assert sum(arm.cost for arm in result.arms) == pytest.approx(result.cost)
+    frame = result.to_frame().set_index("arm")
+    assert tuple(frame.loc["a", ["ahead at least", "ahead at most"]]) == result.differences["a"]
     plain = json.loads(json.dumps(result.to_json(), allow_nan=False))
     assert plain["differences"]["a"] == list(result.differences["a"])
     assert (plain["tied"], plain["regret_bound"]) == ([], result.regret_bound)
+
+
+@pytest.mark.parametrize("order", ["own", "shared"])
+def test_decisions_are_those_of_the_simulator(order: str) -> None:
+    chance = np.random.default_rng(4)
+    easy = chance.random((1, 1, 120))
+    values = (0.6 * easy + 0.4 * chance.random((4, 2, 120)) < np.linspace(0.3, 0.5, 4)[:, None, None]).astype(float)
+    law = BlockTableLaw(values)
+    gap = float(np.abs(law.means[:, 0] - law.means[:, 1]).max())
+    lanes = [mf.Fidelity("judge", cost=0.1, bias=gap, block_cost=0.1), mf.Fidelity("human", cost=4.0, block_cost=2.0)]
+    problem = mf.Problem(["a", "b", "c", "d"], lanes, "bernoulli", blocks=120, order=order)
+    study = create_study(problem, seed=3)
+    asked: list[Pull] = []
+    while pulls := study.ask(1):
+        asked += pulls
+        for pull in pulls:
+            assert pull.block is not None
+            study.tell(pull, float(values[pull.arm_index, pull.fidelity_index, pull.block]))
+    runs = mf.simulate(
+        mf.Instance(problem, law=law), "mf-race", trials=1, seed=3, device="python", trace=len(asked) + 1
+    )
+    rows = [(arm, lane) for arm, lane, count in runs.trace[0].tolist() for _ in range(count)]
+    assert [(pull.arm_index, pull.fidelity_index) for pull in asked] == rows
+    assert study.cost == pytest.approx(runs.cost[0])
+    assert study.best == problem.arms[runs.best[0]]
+    assert study.status == "certified"
 
 
 def test_a_study_without_blocks_says_nothing_of_them(pair: mf.Problem) -> None:

@@ -44,7 +44,8 @@ def proven_policies() -> list[str]:
     """Every policy of the registry that certifies answers; -A and -B in the form that always stops."""
     labels = [label for name in REGISTRY for label in OPTIONS.get(name, [REGISTRY[name].example])]
     chosen = [mf.policy(label) for label in labels]
-    return [policy.label for policy in chosen if policy.objective == "identify" and policy.proven]
+    # On blocks no arm is retired and no bound widened.
+    return [one.label for one in chosen if one.objective == "identify" and one.proven and not one.on_blocks]
 
 
 def widened_now(arm: int) -> list[BrokenBound]:

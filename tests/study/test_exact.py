@@ -90,6 +90,8 @@ def test_decisions_are_those_of_the_simulator(policy: str, name: str, simulated:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_order_and_interruptions_change_nothing(policy: str, simulated: Callable[..., Any], tmp_path: Path) -> None:
     instance = mf.load_instance("figure-1a")
+    if not suits(policy, instance):
+        pytest.skip(f"{policy} needs blocks: tests/study/test_blocks_race.py has it")
     evaluate, bounds = simulated(instance), limits(policy, 150.0)
     calm = create_study(instance.problem, policy=policy, retries=10**6, **bounds)
     play(calm, evaluate)

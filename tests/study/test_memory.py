@@ -85,7 +85,9 @@ def test_a_study_that_mf_grad_began_in_format_1_is_certified_again() -> None:
 def test_a_study_is_resumed_with_every_field_of_its_memory(name: str, tmp_path: Path) -> None:
     policy = mf.policy(REGISTRY[name].example)
     goal: dict[str, Any] = {"budget": 300.0} if policy.objective == "regret" else {"delta": 0.1}
-    study = create_study(PROBLEM, policy=policy, **goal)
+    blocks = "unlimited" if policy.on_blocks else None
+    problem = mf.Problem(PROBLEM.arms, PROBLEM.fidelities, PROBLEM.reward, blocks=blocks)
+    study = create_study(problem, policy=policy, **goal)
     go_on(study, 40)
     study.export(tmp_path / "study.jsonl")
     again = import_study(tmp_path / "study.jsonl")

@@ -77,13 +77,17 @@ def test_what_decides_changes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert digest_of(tmp_path / "a", monkeypatch, plan, inner) != digest_of(tmp_path / "b", monkeypatch)
 
 
+def on_blocks(problem: mf.Problem) -> mf.Problem:
+    return mf.Problem(problem.arms, problem.fidelities, problem.reward, blocks="unlimited")
+
+
 def test_every_policy_and_option_has_its_own(pair: mf.Problem) -> None:
     policies = [mf.policy(entry.example) for entry in REGISTRY.values()]
     policies += [mf.policy(text) for text in ("lucb-c:bound=kl", "lucb-c:batch=3", "mf-toptwo:evidence=tilt,batch=2")]
     digests = []
     for policy in policies:
         limit = {"budget": 50.0} if policy.objective == "regret" else {}
-        settings = Settings(pair, policy, **limit)
+        settings = Settings(on_blocks(pair) if policy.on_blocks else pair, policy, **limit)
         digests.append(policy_digest(settings))
         assert digests[-1] == policy_digest(Settings.from_json(json.loads(json.dumps(settings.to_json()))))
     assert len(set(digests)) == len(digests)
@@ -94,7 +98,7 @@ def test_every_policy_and_option_has_its_own(pair: mf.Problem) -> None:
 def test_any_number_of_arms_has_one(policy: str, arms: int) -> None:
     problem = mf.Problem(arms, [("quick", 1.0, 0.1), ("exact", 4.0, 0.0)], reward="bernoulli")
     limit = {"budget": 5000.0} if mf.policy(policy).objective == "regret" else {}
-    create_study(problem, policy=policy, **limit)
+    create_study(on_blocks(problem) if mf.policy(policy).on_blocks else problem, policy=policy, **limit)
 
 
 def test_the_alarm_belongs_to_it_where_it_decides(pair: mf.Problem, monkeypatch: pytest.MonkeyPatch) -> None:

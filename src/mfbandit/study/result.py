@@ -201,13 +201,15 @@ class Result:
             write_report(self, path, study)
 
     def to_frame(self) -> Any:
-        """One row per arm, as a pandas data frame."""
+        """One row per arm, as a pandas data frame; on blocks with how far the best is ahead of it."""
+        nothing = (0.0, 0.0)
         rows = [
             {
                 "arm": arm.arm,
                 "best": arm.arm == self.best,
                 "low": arm.low,
                 "high": arm.high,
+                **(dict(zip(_AHEAD, self.differences.get(arm.arm, nothing), strict=True)) if self.differences else {}),
                 "cost": arm.cost,
                 "pulls": sum(arm.pulls.values()),
                 **{f"pulls at {name}": count for name, count in arm.pulls.items()},
@@ -220,6 +222,7 @@ class Result:
 
 
 #: What is said only of studies on blocks.
+_AHEAD = ("ahead at least", "ahead at most")
 _BLOCKS_ONLY = ("tied", "regret_bound", "differences")
 
 
