@@ -20,7 +20,7 @@ import mfbandit as mf
 from mfbandit.confidence.race import Race
 from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths
 from mfbandit.confidence.race_lane import Lane
-from mfbandit.confidence.race_rules import leader_weight, pair_weight
+from mfbandit.confidence.race_rules import weights
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,10 +58,11 @@ def bounded_levels(rewards: Floats, best: Ints, size: int, swing: float) -> Floa
     known = np.full(runs * arms, blocks)
     lane = Lane(rows, known, declared, np.zeros(runs * arms), math.inf, size, swing)
     losers = offset + best
-    total = leader_paths(lane, losers) + math.log(leader_weight(arms, False))
+    given = weights(arms, False, led=True)
+    total = leader_paths(lane, losers) + math.log(given.leader)
     for step in range(1, arms):
         winners, none = offset + (best + step) % arms, np.zeros(runs)
-        total = np.logaddexp(total, pair_paths(lane, winners, losers, none) + math.log(pair_weight(arms, False)))
+        total = np.logaddexp(total, pair_paths(lane, winners, losers, none) + math.log(given.pair))
         if impossible(lane, winners, losers, none).any():
             raise AssertionError("the best arm is called impossible")
     return np.minimum(0.0, -total.max(axis=1))

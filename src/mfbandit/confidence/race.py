@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mfbandit.blocks import is_led
 from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths, sure_difference
-from mfbandit.confidence.race_lane import Lane, one_declaration
+from mfbandit.confidence.race_lane import Lane
 from mfbandit.confidence.race_rules import TOLERANCE, Weights, lane_shares, weights
 from mfbandit.confidence.race_student import Guards, student_peaks
 from mfbandit.core import STUDENT, Arrays, State, arrays
@@ -83,12 +83,11 @@ class Race:
     @cached_property
     def _lanes(self) -> list[Lane]:
         rules = self._seen.blocks
-        declared = one_declaration(self.declared, self.known) if rules.shared else self.declared
         return [
             Lane(
                 rewards=self.rewards[m],
                 known=self.known[:, m],
-                declared=declared[m],
+                declared=self.declared[m],
                 bias=self._seen.bias[:, m],
                 pair_bias=float(rules.pair_bias[m]),
                 size=rules.size,

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Lane", "one_declaration"]
+__all__ = ["Lane"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -72,19 +72,6 @@ class Lane:
     def high_sums(self) -> Floats:
         """Sums of `high` before each position, (K, n + 1)."""
         return _sums(self.high)
-
-
-def one_declaration(declared: Ints, known: Ints) -> Ints:
-    """Declarations of lanes that share their order: nobody at all if lanes differ about a block that both have opened.
-
-    Whoever is declared for a block when another lane has cells of it may have been chosen by them. Which lane came
-    first is not known here; leaving leaders out is always allowed.
-    """
-    blocks = declared.shape[1]
-    opened = np.arange(blocks) < known.max(axis=0)[:, None]
-    first = opened.argmax(axis=0)
-    agreed = (declared == declared[first, np.arange(blocks)]).all(axis=2) | ~opened
-    return declared if agreed.all() else np.full_like(declared, -1)
 
 
 def _sums(values: Floats) -> Floats:
