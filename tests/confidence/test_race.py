@@ -293,7 +293,7 @@ def test_bounds_of_differences_and_regret_are_where_rejection_ends(kind):
 
 
 def test_lanes_share_delta_and_biases_are_allowed_for():
-    fidelities = [mf.Fidelity("cheap", 1.0, 0.4), mf.Fidelity("truth", 2.0)]
+    fidelities = [mf.Fidelity("cheap", 1.0, 0.3), mf.Fidelity("truth", 2.0)]
     rewards = np.zeros((2, 2, 30))
     rewards[0, 0] = 1.0
     wide = mf.Problem(2, fidelities, reward="bernoulli", blocks="unlimited")
