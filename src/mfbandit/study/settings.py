@@ -114,14 +114,18 @@ class Settings:
                 "on_failure='retire' is not for problems with blocks, where the others were compared with that arm: "
                 "choose 'stop' or 'worst'"
             )
+        if self.on_failure == "worst" and self.seen.reward.low is None:
+            raise InvalidInput(
+                "on_failure='worst' needs rewards with a range, since normal ones have no worst value: choose 'stop', or "
+                "declare Bounded(low, high)"
+            )
         if self.on_violation != "ignore":
             raise InvalidInput(f"on_violation must be 'ignore' for a problem with blocks, got {self.on_violation!r}")
 
     @property
     def seen(self) -> Problem:
         """The problem as the policy sees it: without blocks if each pull draws its own."""
-        seen = getattr(self.policy, "seen", None)
-        return self.problem if seen is None else seen(self.problem)
+        return self.policy.seen(self.problem)
 
     @property
     def goal(self) -> Goal:
