@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from mfbandit import kernel as module
@@ -79,6 +80,20 @@ def test_digest_follows_code_constants_and_parts(monkeypatch):
     assert first != digest(bind(whole, part=square))
     monkeypatch.setitem(whole.__globals__, "RATE", 4)
     assert first != digest(bind(whole, part=double))
+
+
+STEPS = np.array([1.0, 2.0])
+
+
+@kernel
+def step(i):
+    return STEPS[i]
+
+
+def test_digest_follows_the_numbers_of_arrays(monkeypatch):
+    first = digest(step)
+    monkeypatch.setitem(step.__globals__, "STEPS", np.array([1.0, 2.5]))
+    assert digest(step) != first
 
 
 @kernel

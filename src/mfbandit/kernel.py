@@ -33,6 +33,8 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 from mfbandit import wrapping
 from mfbandit.errors import MissingExtra
 
@@ -223,6 +225,8 @@ def digest(function: Callable[..., Any]) -> str:
             value = part.__globals__.get(name)
             if isinstance(value, (bool, int, float, str, tuple)):
                 sha.update(f"{name}={value!r}".encode())
+            elif isinstance(value, np.ndarray):
+                sha.update(f"{name}={value.tolist()!r}".encode())
             elif name in called:
                 sha.update(name.encode())
                 add(called[name])
