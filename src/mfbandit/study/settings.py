@@ -116,7 +116,7 @@ class Settings:
             )
         if self.on_failure == "worst" and self.seen.reward.low is None:
             raise InvalidInput(
-                "on_failure='worst' needs rewards with a range, since normal ones have no worst value: choose 'stop', or "
+                "on_failure='worst' needs rewards with a range, since normal ones have no worst value: choose 'stop' or "
                 "declare Bounded(low, high)"
             )
         if self.on_violation != "ignore":
