@@ -120,8 +120,7 @@ class Settings:
     @property
     def seen(self) -> Problem:
         """The problem as the policy sees it: without blocks if each pull draws its own."""
-        seen = getattr(self.policy, "seen", None)
-        return self.problem if seen is None else seen(self.problem)
+        return self.policy.seen(self.problem)
 
     @property
     def goal(self) -> Goal:
