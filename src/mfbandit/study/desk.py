@@ -174,10 +174,9 @@ class Desk(Replica):
         forgiven: list[int] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            course = self._follow(news)
-            forgiven[:] = course.stuck
+            forgiven[:] = self._follow(news).stuck
             for number in forgiven:
-                course.retry(number)
+                self._course.retry(number)
             return [Record(RETRY, number) for number in forgiven]
 
         with self._lock:
@@ -312,10 +311,9 @@ class Desk(Replica):
         wanted: list[Pull] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            course = self._follow(news)
+            course, records = self._follow(news), list[Record]()
             wanted.clear()
             until = clock() + term if term > 0.0 else 0.0
-            records: list[Record] = []
             if self._may_plan() and any(number >= course.asked for _, number in given):
                 records.append(course.plan())  # the round that they are of was lost by the storage
             playing = course.round
