@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.algorithms.race_memory import RaceParams, gap_bound
+from mfbandit.algorithms.race_memory import RaceParams, beat, gap_bound
 from mfbandit.blocks import BlockRules
 from mfbandit.confidence.bets import bet, capital, impossible, null_mean, outcome, start
 from mfbandit.core import Arrays, State
@@ -82,7 +82,7 @@ def look_bets(problem: Arrays, params: RaceParams, state: State, lane: int) -> N
     """Look at all evidence in a lane that is new, and note who is beaten."""
     for arm in range(state.pulls.shape[0]):
         if state.own.beaten[arm] == 0 and look_arm(problem, params, state, lane, arm):
-            state.own.beaten[arm] = 1
+            beat(state, arm)
 
 
 @kernel

@@ -18,7 +18,7 @@ from mfbandit.layout import floats, group, integers
 if TYPE_CHECKING:
     from mfbandit.core import Arrays
 
-__all__ = ["BetMemory", "RaceMemory", "RaceParams", "SumMemory", "comparators", "gap_bound", "seat"]
+__all__ = ["BetMemory", "RaceMemory", "RaceParams", "SumMemory", "beat", "comparators", "gap_bound", "seat"]
 
 #: At most so many comparators are followed in a lane.
 _MOST = 16
@@ -128,6 +128,17 @@ class RaceParams(NamedTuple):
 def gap_bound(problem: Arrays, lane: int, first: int, second: int) -> float:
     """By how much a lane may be off about the difference of two arms."""
     return float(min(problem.bias[first, lane] + problem.bias[second, lane], problem.blocks.pair_bias[lane]))
+
+
+@kernel
+def beat(state: State, arm: int) -> None:
+    """Note that an arm is not the best, unless it is the last one left: somebody must be the answer."""
+    left = 0
+    for other in range(state.pulls.shape[0]):
+        if state.own.beaten[other] == 0:
+            left += 1
+    if left > 1:
+        state.own.beaten[arm] = 1
 
 
 @kernel

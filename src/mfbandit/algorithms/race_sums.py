@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.algorithms.race_memory import RaceParams, gap_bound
+from mfbandit.algorithms.race_memory import RaceParams, beat, gap_bound
 from mfbandit.confidence.student import ascending, at_most, log_student, lower_median
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel
@@ -137,14 +137,14 @@ def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: i
         total, squares = memory.sums[lane, place, arm], memory.squares[lane, place, arm]
         bound, halted = gap_bound(problem, lane, comparator, arm), memory.halted[lane, place, arm]
         if halted == 0 and shows(n, total, squares, bound, margin, floor, pair):
-            own.beaten[arm] = 1
+            beat(state, arm)
         elif params.leader_weight > 0.0 and first > 0 and halted < first and n - first + 1 >= params.at_least:
             rank = own.led_as[lane, comparator]
             need = level - math.log(params.leader_weight / (rank * (rank + 1.0)))
             later = total - memory.early_sums[lane, place, arm]
             later_squares = squares - memory.early_squares[lane, place, arm]
             if shows(n - first + 1, later, later_squares, bound, margin, floor, need):
-                own.beaten[arm] = 1
+                beat(state, arm)
         if (
             params.epsilon > 0.0
             and halted == 0

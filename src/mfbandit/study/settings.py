@@ -116,8 +116,8 @@ class Settings:
             )
         if self.on_failure == "worst" and self.seen.reward.low is None:
             raise InvalidInput(
-                "on_failure='worst' needs rewards with a range, since normal ones have no worst value: choose 'stop' or "
-                "declare Bounded(low, high)"
+                "on_failure='worst' needs rewards with a range, since normal ones have no worst value: choose 'stop', "
+                "or declare Bounded(low, high)"
             )
         if self.on_violation != "ignore":
             raise InvalidInput(f"on_violation must be 'ignore' for a problem with blocks, got {self.on_violation!r}")
