@@ -29,7 +29,7 @@ PROMPTS = {
 def main() -> None:
     questions = [f"question {number}" for number in range(400)]
     judging = Judging(list(PROMPTS), questions, stand_in_graders(PROMPTS), reward="bernoulli")
-    result = judging.identify(delta=0.05, policy="mf-toptwo", workers=8, progress=False)
+    result = judging.identify(delta=0.05, workers=8, progress=False)
     print(f"Best prompt: {result.best!r} ({result.status}, confidence {result.confidence:.3f})")
     print(result.certificate["claim"])
     bill = judging.bill()

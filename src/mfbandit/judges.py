@@ -1,19 +1,21 @@
 """Choosing a model or a prompt with graders: cheap judges, better judges, people.
 
-One pull is one random item, graded by one grader for one candidate. The seed of the pull picks the item, so
-that the streams of different candidates and graders are independent, and a repeated or resumed pull is the
-same one.
+All candidates answer the same items, so items are blocks: candidates are compared item by item, by the policy
+``mf-race``, and what makes an item hard for everybody does not count. One pull is one item, graded by one grader
+for one candidate. All graders go through the items in one random order, and an answer is made once.
 
 **Which truth is meant.** A grader that is asked twice may say two things: people do, and so do models at a
 temperature above 0. Then a candidate has two true scores, and whoever asks must say which is meant.
 
 - ``truth="these grades"``: every (candidate, item) is graded once by each grader, and that grade is kept. The
-  true score is the mean over the items of the grades kept for the truest grader: a finite set of numbers.
-  Drawing items with replacement is an honest sample of it, whether graders are repeatable or not. It says
-  nothing about what a second grading would say. Bias bounds are about the kept grades, too.
+  true score is the mean over the items of the grades kept for the truest grader: a finite set of numbers,
+  ``blocks=len(items)``. Every item is used once at most, and who has seen all knows the answer exactly, whether
+  graders are repeatable or not. It says nothing about what a second grading would say. Bias bounds are about
+  the kept grades, too.
 - ``truth="expected grade"``: every draw is graded anew. The true score is the mean over the items of the
-  grade that the truest grader is expected to give. Only the answers are made once and kept. A grade is
-  kept for its own draw alone, so that a pull that is resumed is not paid twice.
+  grade that the truest grader is expected to give: ``blocks="unlimited"``, and a block is a draw of an item, the
+  same for all candidates. Only the answers are made once and kept. A grade is kept for its own draw alone, so
+  that a pull that is resumed is not paid twice.
 
 For graders that always say the same, both are the same number, and the first is cheaper. It is the default,
 since it claims no more than was measured and never pays for more than every grade once. What a certificate
@@ -26,7 +28,6 @@ import asyncio
 import inspect
 import math
 import os
-import random
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,8 @@ from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
 from mfbandit.judges_bill import Bill, GraderBill
 from mfbandit.judges_cache import GradeCache, Subject
 from mfbandit.judges_graders import Grader, Pace, called, checked_score, named_candidates
-from mfbandit.problem import Fidelity, Problem, RewardKind
+from mfbandit.judges_truth import EXPECTED, KEPT, item_of, judged_problem
+from mfbandit.problem import RewardKind
 from mfbandit.validation import as_list, as_positive
 
 if TYPE_CHECKING:
@@ -44,12 +46,6 @@ if TYPE_CHECKING:
     from mfbandit.study.study import Study
 
 __all__ = ["Grader", "Judging", "Pace"]
-
-#: What the true score of a candidate can be, and how a certificate says it.
-TRUTHS = {
-    "these grades": "the mean over {items} items of the grades by {truest!r}, each made once and kept",
-    "expected grade": "the mean over {items} items of the grade that {truest!r} is expected to give",
-}
 
 
 class Judging:
@@ -87,7 +83,7 @@ class Judging:
     ...     return float(item in prompt)
     >>> judging = Judging({"a": "x", "b": "xyz"}, ["x", "y", "z"], [Grader("exact", count, price=1)])
     >>> from mfbandit.study import create_study
-    >>> study = create_study(judging.problem, policy="lucb-top", max_cost=20)
+    >>> study = create_study(judging.problem)
     >>> while not study.done:
     ...     for pull in study.ask():
     ...         _ = study.tell(pull, judging.grade(pull))
@@ -125,14 +121,10 @@ class Judging:
         self.answer_price = float(answer_price)
         self.respond = respond
         self.currency = currency
-        if truth not in TRUTHS:
-            raise InvalidInput(f"truth must be {' or '.join(map(repr, TRUTHS))}, got {truth!r}")
         self.truth = truth
-        fidelities = [Fidelity(one.name, one.price + self.answer_price, one.bias) for one in listed]
-        problem = Problem(list(self.candidates), fidelities, reward)
-        self._truest = problem.fidelities[problem.truest].name
-        words = TRUTHS[truth].format(items=len(self.items), truest=self._truest)
-        self.problem = Problem(problem.arms, fidelities, reward, truth=words)
+        fidelities = [one.fidelity(self.answer_price) for one in listed]
+        self.problem = judged_problem(self.candidates, self.items, fidelities, reward, truth)
+        self._truest = self.problem.fidelities[self.problem.truest].name
         self._cache = GradeCache(cache, self.candidates, self.items, answered=respond is not None)
         self._paces = {one.name: Pace(one.per_second) for one in listed}
         self._paid = dict.fromkeys(self.graders, 0)
@@ -146,7 +138,7 @@ class Judging:
 
     def item_of(self, pull: Pull) -> int:
         """The position of the item that a pull is about."""
-        return random.Random(pull.seed).randrange(len(self.items))
+        return item_of(pull, self.truth, len(self.items))
 
     async def evaluate(self, pull: Pull) -> float:
         """The score of a pull; pass this to `mfbandit.identify`, which runs many at once.
@@ -179,27 +171,41 @@ class Judging:
     def identify(self, *, max_cost: float | None = None, **settings: Any) -> Result:
         """Find the best candidate; takes what `mfbandit.identify` takes, such as delta and workers.
 
+        The policy is ``mf-race``. Others take rewards for independent: they need the option ``independent=true``
+        (``policy="lucb-top:independent=true"``), and then draw an item of its own for every pull.
+
         Here `max_cost` and `result.cost` are money that is really paid for this study, in all its runs: a
         grade that was there already costs nothing, and a call that failed costs its price. The
         certificate counts every pull at its price, as studies do.
 
-        Where grades are kept, the truest grader may have graded everything before there is a certificate:
-        candidates can be nearly equal, or tied. Then the best is found by counting. The status is
-        "complete", and the answer is exact.
+        Where grades are kept, a race that has seen all grades by the truest grader is certain, and names
+        candidates that are tied in `result.tied`. Other policies may know all grades and still have no
+        certificate. Then the best is found by counting, and the status is "complete".
         """
+        from mfbandit.algorithms import default_policy
+        from mfbandit.algorithms import policy as read_policy
         from mfbandit.engines import optimize
         from mfbandit.judges_study import PaidStudy
         from mfbandit.study import create_study
 
         limit = math.inf if max_cost in (None, math.inf) else as_positive(max_cost, "max_cost", InvalidInput)
         running = {name: settings.pop(name) for name in inspect.signature(optimize).parameters if name in settings}
+        chosen = read_policy(settings.get("policy") or default_policy(self.problem))
+        if chosen.objective == "regret":
+            raise InvalidInput(
+                f"policy {chosen.label!r} spends a budget: use mfbandit.allocate with judging.problem.without_blocks()"
+            )
         study = create_study(self.problem, load_if_exists=True, **settings)
-        if study.settings.spends:
-            raise InvalidInput(f"policy {study.settings.policy.label!r} spends a budget: use mfbandit.allocate")
         self._recall(study)
         free_draws = 1000 + 10 * len(self.candidates) * len(self.items)
         paid_study: Any = PaidStudy(
-            study, self._price, lambda: self._cache.paid(study.identity), limit, self._all_known, free_draws
+            study,
+            self._price,
+            lambda: self._cache.paid(study.identity),
+            limit,
+            # A race uses no item twice, and is over when all are used.
+            lambda: not chosen.on_blocks and self._all_known(),
+            free_draws,
         )
         result: Result = optimize(paid_study, self.evaluate, **running)
         self._recall(study)
@@ -226,7 +232,7 @@ class Judging:
 
     def _subject(self, pull: Pull) -> Subject:
         """What a pull is about; a draw of its own if every draw is graded anew."""
-        anew = self.truth == "expected grade"
+        anew = self.truth == EXPECTED
         return Subject(pull.arm, self.item_of(pull), f"{pull.study} {pull.index}" if anew else "")
 
     def _price(self, pull: Pull) -> float:
@@ -239,7 +245,7 @@ class Judging:
 
     def _all_known(self) -> bool:
         """Whether the truest grader graded every item for every candidate, once and for all."""
-        while self.truth == "these grades" and self._ungraded:
+        while self.truth == KEPT and self._ungraded:
             if self._cache.grade(self._ungraded[-1], self._truest) is None:
                 break
             self._ungraded.pop()
@@ -254,7 +260,7 @@ class Judging:
         """Take the grades of a stored study from its log, and see that they are one set of grades."""
         if not study.storage.url:
             return
-        if self.truth == "expected grade" and self.respond is not None and self._cache.path is None:
+        if self.truth == EXPECTED and self.respond is not None and self._cache.path is None:
             raise InvalidInput(
                 "the expected grade is about answers that are made once: a study that is stored needs "
                 "cache='a file', where Judging keeps them from one run to the next"

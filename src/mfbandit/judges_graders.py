@@ -6,10 +6,11 @@ import asyncio
 import inspect
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mfbandit.errors import InvalidInput, RewardError
+from mfbandit.fidelity import Fidelity
 from mfbandit.problem import RewardKind
 from mfbandit.validation import as_name, as_names
 
@@ -36,6 +37,9 @@ class Grader:
         Calls that may run at the same time; any number by default.
     timeout
         Seconds after which a call is given up.
+    pair_bias
+        How far the difference of two candidates' mean scores may be from the true one. What a grader adds to
+        everybody cancels, so it may be less than two biases, which is the default.
 
     Examples
     --------
@@ -50,19 +54,24 @@ class Grader:
     per_second: float | None = None
     at_once: int | None = None
     timeout: float | None = None
+    pair_bias: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         as_name(self.name, "the name of a grader", InvalidInput)
         if not callable(self.grade):
             raise InvalidInput(f"grade of {self.name!r} must be a function of an answer and an item")
-        for field in ("price", "per_second", "timeout", "at_once"):
-            value = getattr(self, field)
-            if value is None and field != "price":
+        for name in ("price", "per_second", "timeout", "at_once"):
+            value = getattr(self, name)
+            if value is None and name != "price":
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-                raise InvalidInput(f"{field} of grader {self.name!r} must be a number > 0, got {value!r}")
+                raise InvalidInput(f"{name} of grader {self.name!r} must be a number > 0, got {value!r}")
         if self.at_once is not None and int(self.at_once) != self.at_once:
             raise InvalidInput(f"at_once of grader {self.name!r} must be a whole number, got {self.at_once!r}")
+
+    def fidelity(self, answer_price: float) -> Fidelity:
+        """The grader as a fidelity; a pull is counted with the answer that it grades."""
+        return Fidelity(self.name, self.price + answer_price, self.bias, pair_bias=self.pair_bias)
 
 
 class Pace:
