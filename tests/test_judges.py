@@ -1,10 +1,12 @@
 import asyncio
 import json
+import random
 import threading
 
 import pytest
 
-from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
+import mfbandit as mf
+from mfbandit.errors import InvalidInput, PolicyError, RewardError, StorageError, StudyError
 from mfbandit.judges import Grader, Judging, Pace
 from mfbandit.judges_offline import stand_in_graders
 from mfbandit.study import create_study
@@ -31,9 +33,8 @@ def all_at_once(setup, pulls):
 
 def test_the_best_candidate_is_found_and_paid_for():
     setup = Judging(list(QUALITY), range(300), stand_in_graders(QUALITY), reward="bernoulli")
-    result = setup.identify(policy="mf-toptwo", workers=4, progress=False)
-    assert result.best == "good"
-    assert result.status == "certified"
+    result = setup.identify(workers=4, progress=False)
+    assert (result.best, result.status, result.policy) == ("good", "certified", "mf-race")
     bill = setup.bill()
     gradings = sum(one.paid + one.cached for one in bill.graders)
     assert gradings == result.pulls
@@ -45,13 +46,83 @@ def test_the_best_candidate_is_found_and_paid_for():
     assert json.loads(json.dumps(bill.to_json()))["total"] == bill.total
 
 
-def test_the_seed_of_a_pull_picks_the_item():
+def items_of(setup, study, n):
+    """The items of each candidate's pulls, in the order of asking."""
+    found = {name: [] for name in setup.candidates}
+    for pull in study.ask(n):
+        found[pull.arm].append(setup.item_of(pull))
+    return found
+
+
+def test_candidates_meet_on_the_same_items():
     setup = judging(items=range(10))
-    study = create_study(setup.problem, policy="lucb-top:batch=200")
-    items = [setup.item_of(pull) for pull in study.ask(400)]
-    assert set(items) == set(range(10))
-    counts = [items.count(item) for item in range(10)]
-    assert min(counts) > 15
+    found = items_of(setup, create_study(setup.problem, policy="mf-race:batch=10"), 20)
+    assert found["a"] == found["b"] != list(range(10))
+    assert sorted(found["a"]) == list(range(10))
+    anew = judging(items=range(10), truth="expected grade")
+    found = items_of(anew, create_study(anew.problem, policy="mf-race:batch=200"), 400)
+    assert found["a"] == found["b"]
+    assert min(found["a"].count(item) for item in range(10)) > 7
+
+
+@pytest.mark.parametrize("truth", ["these grades", "expected grade"])
+def test_other_policies_draw_items_of_their_own(truth):
+    setup = judging(items=range(10), truth=truth)
+    with pytest.raises(PolicyError, match="its certificate would be void: use mf-race, or pass independent=True"):
+        setup.identify(policy="lucb-top", progress=False)
+    studies = [
+        create_study(setup.problem, policy="lucb-top:batch=200,independent=true"),
+        create_study(setup.problem.without_blocks(), policy="lucb-top:batch=200"),
+    ]
+    for study in studies:
+        found = items_of(setup, study, 400)
+        assert min(found[name].count(item) for name in "ab" for item in range(10)) > 7
+        assert 5 < sum(map(int.__eq__, found["a"], found["b"])) < 45
+
+
+def test_a_budget_is_spent_without_blocks():
+    setup = judging(lambda answer, item: float(answer == "a" or item == 0), items=range(10))
+    with pytest.raises(InvalidInput, match=r"spends a budget: use mfbandit.allocate with judging.problem.without_bl"):
+        setup.identify(policy="mf-ucb", budget=5, progress=False)
+    result = mf.allocate(setup.problem.without_blocks(), setup.evaluate, budget=10, policy="mf-ucb", progress=False)
+    assert result.best == "a"
+    assert setup.bill().total <= 2.0 + 1e-9
+
+
+def test_a_race_of_judges_costs_less_than_everything_and_is_right():
+    skill = {f"prompt {k}": 0.95 - 0.07 * k for k in range(6)}
+    hardness = random.Random(5).sample([i / 300 for i in range(300)], 300)
+
+    def human(prompt, item):
+        return float(skill[prompt] > hardness[item])
+
+    def judge(prompt, item):  # generous to everybody, on the same items
+        return 1.0 if item % 5 == 0 else human(prompt, item)
+
+    graders = [Grader("judge", judge, price=0.01, bias=0.25, pair_bias=0.1), Grader("human", human, price=1.0)]
+    setup = Judging(list(skill), range(300), graders, reward="bernoulli")
+    assert (setup.problem.blocks, setup.problem.order) == (300, "shared")
+    assert setup.problem.fidelities[0].pair_bias == 0.1
+    result = setup.identify(progress=False)
+    truths = {prompt: sum(human(prompt, item) for item in range(300)) for prompt in skill}
+    assert result.best == max(truths, key=truths.get) == "prompt 0"
+    assert result.status == "certified"
+    assert result.cost == pytest.approx(setup.bill().total)
+    assert result.cost < 0.5 * setup.bill().everything_cost
+    verdict = mf.verify(result.certificate)
+    assert verdict.valid, verdict.reasons
+    assert "the mean over 300 items (content " in verdict.claim
+    low, high = result.differences["prompt 5"]
+    assert low <= (truths["prompt 0"] - truths["prompt 5"]) / 300 <= high
+
+
+def test_candidates_that_are_exactly_equal_are_all_named():
+    setup = Judging(["a", "b", "c"], range(40), [Grader("judge", lambda a, i: float(a != "c" and i % 2), price=1.0)])
+    result = setup.identify(progress=False)
+    assert (result.status, result.confidence >= 0.95) == ("certified", True)
+    assert {result.best, *result.tied} == {"a", "b"}
+    assert result.cost < 120.0
+    assert mf.verify(result.certificate).valid
 
 
 def test_nothing_is_paid_for_twice():
@@ -105,17 +176,21 @@ def test_answers_are_made_once():
         made.append((candidate, item))
         return f"{candidate} says {item}"
 
-    graders = [
-        Grader("first word", lambda answer, item: float(answer.startswith("b")), price=1, bias=0.1),
-        Grader("all", lambda answer, item: float(answer == f"b says {item}"), price=2),
-    ]
-    setup = Judging(["a", "b"], ["x"], graders, respond=respond, answer_price=0.5)
-    assert setup.problem.costs[0].tolist() == [1.5, 2.5]
-    result = setup.identify(policy="mf-toptwo", max_cost=300, progress=False)
+    def seen(name):
+        return lambda answer, item: float(graded.append((name, answer, item)) or answer == f"b says {item}")
+
+    graded = []
+    graders = [Grader("quick", seen("quick"), price=0.5, bias=0.5), Grader("all", seen("all"), price=40)]
+    setup = Judging(["a", "b"], range(50), graders, respond=respond, answer_price=0.5)
+    assert setup.problem.costs[0].tolist() == [1.0, 40.5]
+    result = setup.identify(progress=False)
     assert result.best == "b"
-    assert sorted(made) == [("a", "x"), ("b", "x")]
-    assert setup.bill().answers == 2
-    assert setup.bill().lines[-1] == "answers: $1.00 for 2 at $0.50"
+    # Both graders grade the same answers, in one order.
+    first, second = ([entry[1:] for entry in graded if entry[0] == name] for name in ("quick", "all"))
+    assert set(first) <= set(second) or set(second) < set(first)
+    assert len(made) == len(set(made)) == len({*first, *second}) == setup.bill().answers
+    assert result.cost == setup.bill().total == 0.5 * len(made) + 0.5 * len(first) + 40 * len(second)
+    assert setup.bill().lines[-1] == f"answers: ${0.5 * len(made):.2f} for {len(made)} at $0.50"
 
 
 def test_no_more_than_so_many_at_once():
@@ -132,7 +207,7 @@ def test_no_more_than_so_many_at_once():
         return 1.0
 
     setup = judging(grade, items=range(50), at_once=2)
-    pulls = create_study(setup.problem, policy="lucb-top:batch=30").ask(30)
+    pulls = create_study(setup.problem, policy="mf-race:batch=15").ask(30)
     assert all_at_once(setup, pulls) == [1.0] * 30
     assert max(most) == 2
 
@@ -145,7 +220,7 @@ def test_calls_keep_their_pace(monkeypatch):
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     setup = judging(items=range(1000), per_second=10)
-    pulls = create_study(setup.problem, policy="lucb-top:batch=5").ask(5)
+    pulls = create_study(setup.problem, policy="mf-race:batch=5").ask(5)
     all_at_once(setup, pulls)
     assert max(pauses) == pytest.approx(0.4, abs=0.05)
     pace = Pace(None)
@@ -161,7 +236,7 @@ def test_graders_that_raise_end_the_study_with_a_reason():
     sentence = r"grader 'judge' raised ConnectionError: no route to the judge for candidate '[ab]', item \d"
     with pytest.raises(StudyError, match=sentence):
         setup.grade(pull)
-    result = setup.identify(policy="mf-toptwo", progress=False, retries=0)
+    result = setup.identify(progress=False, retries=0)
     assert result.status == "failed"
     assert "no route to the judge" in result.reasons[0]
 
@@ -198,6 +273,9 @@ def test_scores_that_are_none(score):
         (lambda: Judging(["a"], [1], ["judge"]), "graders must be Grader objects, got 'judge'"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1, bias=0.1)]), "no fidelity has bias 0"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1)], answer_price=-1), "answer_price must be"),
+        (lambda: Judging(["a"], [1], [Grader("j", print, 1, pair_bias=0.1)]), "is the truth, so its pair_bias is 0"),
+        (lambda: Judging(["a"], [1], [Grader("j", print, 1, pair_bias=-1)]), "the pair_bias of fidelity 'j' is -1.0"),
+        (lambda: Judging(["a"], [1], [Grader("j", print, 1)], reward=mf.Gaussian()), "needs blocks='unlimited'"),
         (lambda: Grader("j", print, 0), "price of grader 'j' must be a number > 0, got 0"),
         (lambda: Grader("j", print, 1, timeout=-1), "timeout of grader 'j' must be a number > 0, got -1"),
         (lambda: Grader("j", print, 1, at_once=1.5), "at_once of grader 'j' must be a whole number"),

@@ -71,15 +71,16 @@ NEAR = {"a": 0.502, "b": 0.498}
 
 
 def test_kept_grades_say_little_of_the_expected_grade():
-    # What made certified answers wrong: grades made once, drawn again and again, read as fresh ones.
+    # What would make certified answers wrong: grades made once, read as the grades to be expected.
     certified, wrong = wrong_answers("these grades", expected, liked=NEAR, items=ITEMS)
     assert binomtest(wrong, certified, DELTA, alternative="greater").pvalue < 1e-3
 
 
-@pytest.mark.parametrize("liked", [FAR, NEAR])
-def test_the_kept_grades_are_judged_rightly(liked):
+# With 150 items a race is over long before it has seen all of them.
+@pytest.mark.parametrize(("liked", "items"), [(FAR, ITEMS), (NEAR, ITEMS), ({"a": 0.75, "b": 0.5}, 150)])
+def test_the_kept_grades_are_judged_rightly(liked, items):
     certified, wrong = wrong_answers(
-        "these grades", lambda judge, answer: judge.first_mean(answer, ITEMS), liked=liked, items=ITEMS
+        "these grades", lambda judge, answer: judge.first_mean(answer, items), liked=liked, items=items
     )
     assert certified > TRIALS / 3
     assert binomtest(wrong, TRIALS, DELTA, alternative="greater").pvalue > 0.01
@@ -100,14 +101,14 @@ def fickle(truth, *, judge=None, liked=FAR, items=ITEMS, **settings):
 def test_grades_are_made_once_or_for_every_draw():
     for truth, most in (("these grades", 1), ("expected grade", 30)):
         judging, judge = fickle(truth, items=1)
-        result = judging.identify(policy="lucb-top", max_cost=30, delta=1e-6, progress=False)
+        result = judging.identify(policy="lucb-top:independent=true", max_cost=30, delta=1e-6, progress=False)
         assert max(judge.asked.values()) == (1 if most == 1 else result.pulls / 2)
 
 
 def test_a_claim_says_which_truth_is_meant(tmp_path):
     for truth, words in (
-        ("these grades", "the mean over 3 items of the grades by 'judge', each made once and kept"),
-        ("expected grade", "the mean over 3 items of the grade that 'judge' is expected to give"),
+        ("these grades", "the mean over 3 items (content 5cc9a410) of the grades by 'judge', each made once and kept"),
+        ("expected grade", "the mean over 3 items (content 5cc9a410) of the grade that 'judge' is expected to give"),
     ):
         judging, _ = fickle(truth)
         result = judging.identify(delta=0.2, max_cost=100, progress=False)
@@ -124,6 +125,26 @@ def test_a_study_of_one_truth_is_not_resumed_for_the_other(tmp_path):
     fickle("these grades")[0].identify(max_cost=2, **settings)
     with pytest.raises(StudyError, match="exists with another problem"):
         fickle("expected grade")[0].identify(**settings)
+
+
+@pytest.mark.parametrize("truth", ["these grades", "expected grade"])
+@pytest.mark.parametrize(
+    ("items", "sentence"),
+    [
+        (["x", "y"], r"another problem.* its truth is .the mean over 3 items .*, not .the mean over 2 items "),
+        (
+            ["x", "z", "y"],
+            r"another problem.* its truth is .the mean over 3 items \(content e7f8e91c\) .*, not .the mean over 3 items ",
+        ),
+    ],
+)
+def test_a_study_is_not_resumed_with_other_items(tmp_path, truth, items, sentence):
+    settings = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "progress": False, "delta": 0.01, "max_cost": 2}
+    judge = Grader("judge", lambda answer, item: 0.5, price=1)
+    Judging(["a", "b"], ["x", "y", "z"], [judge], truth=truth).identify(**settings)
+    Judging(["a", "b"], ("x", "y", "z"), [judge], truth=truth).identify(**settings)
+    with pytest.raises(StudyError, match=sentence):
+        Judging(["a", "b"], items, [judge], truth=truth).identify(**settings)
 
 
 def test_a_resumed_study_keeps_its_grades_without_a_cache(tmp_path):
@@ -144,7 +165,7 @@ def test_grades_that_are_not_one_set_are_refused(tmp_path):
     liked = {"a": 1.0, "b": 1.0}
     fickle("these grades", liked=liked)[0].identify(max_cost=3, **settings)
     other, _ = fickle("these grades", judge=Fickle(0, {"a": 0.0, "b": 0.0}), liked=liked, cache=tmp_path / "other")
-    other.identify(max_cost=6, progress=False, policy="lucb-top:batch=50")
+    other.identify(max_cost=6, progress=False, policy="lucb-top:batch=50,independent=true")
     mixed, _ = fickle("these grades", liked=liked, cache=tmp_path / "other")
     with pytest.raises(StudyError, match=r"grader 'judge' gave candidate '.' 1 and 0 on item .* no one set of grades"):
         mixed.identify(**settings)

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
 from mfbandit.judges_bill import Bill, GraderBill
 from mfbandit.judges_cache import GradeCache, Subject
-from mfbandit.judges_graders import Grader, Pace, called, checked_score, named_candidates
+from mfbandit.judges_graders import Calls, Grader, Pace, called, checked_score, named_candidates
 from mfbandit.judges_truth import EXPECTED, KEPT, item_of, judged_problem
 from mfbandit.problem import RewardKind
 from mfbandit.validation import as_list, as_positive
@@ -90,8 +90,7 @@ class Judging:
     >>> study.best
     'b'
     >>> print(judging.bill().sentence)
-    Paid $6.00 for 6 gradings; 14 more came from the cache. To grade every item for every candidate by
-    'exact' would cost $6.00.
+    Paid $6.00 for 6 gradings. To grade every item for every candidate by 'exact' would cost $6.00.
     """
 
     def __init__(
@@ -134,7 +133,7 @@ class Judging:
         #: Of these the truest grader may have graded some; the last one was not when it was last looked at.
         self._ungraded = [Subject(name, item) for name in self.candidates for item in range(len(self.items))]
         # Locks and running calls belong to one event loop each.
-        self._loops: weakref.WeakKeyDictionary[Any, _Loop] = weakref.WeakKeyDictionary()
+        self._loops: weakref.WeakKeyDictionary[Any, Calls] = weakref.WeakKeyDictionary()
 
     def item_of(self, pull: Pull) -> int:
         """The position of the item that a pull is about."""
@@ -151,7 +150,7 @@ class Judging:
         if known is not None:
             self._cached[name] += 1
             return known
-        loop = self._loops.setdefault(asyncio.get_running_loop(), _Loop(self.graders))
+        loop = self._loops.setdefault(asyncio.get_running_loop(), Calls(self.graders.values()))
         key = (subject, name)
         if key in loop.running:
             score = await asyncio.shield(loop.running[key])
@@ -288,7 +287,7 @@ class Judging:
             self._lost.add(where)
             self._cache.keep_payment(study, self.answer_price, "an answer that was not kept")
 
-    async def _ask(self, loop: _Loop, subject: Subject, name: str, study: str) -> float:
+    async def _ask(self, loop: Calls, subject: Subject, name: str, study: str) -> float:
         """Have an answer graded, and keep the grade."""
         grader = self.graders[name]
         answer = await self._answer(loop, subject, study)
@@ -319,7 +318,7 @@ class Judging:
                 self._cache.keep_payment(study, grader.price, f"grader {name!r} {where}")
         return self._cache.keep_grade(subject, name, value, study=study, price=grader.price)
 
-    async def _answer(self, loop: _Loop, subject: Subject, study: str) -> Any:
+    async def _answer(self, loop: Calls, subject: Subject, study: str) -> Any:
         """The candidate's answer to an item; made once."""
         if self.respond is None:
             return self.candidates[subject.candidate]
@@ -342,14 +341,3 @@ class Judging:
                 if paid:  # for nothing: it failed, was cancelled, or cannot be kept
                     self._cache.keep_payment(study, self.answer_price, f"respond {where}")
             return kept
-
-
-class _Loop:
-    """What belongs to one event loop: limits, and calls that run."""
-
-    def __init__(self, graders: Mapping[str, Grader]) -> None:
-        self.at_once = {
-            name: None if one.at_once is None else asyncio.Semaphore(int(one.at_once)) for name, one in graders.items()
-        }
-        self.running: dict[tuple[Subject, str], asyncio.Future[float]] = {}
-        self.answering: dict[tuple[str, int], asyncio.Lock] = {}

@@ -14,7 +14,7 @@ from mfbandit.fidelity import Fidelity
 from mfbandit.problem import RewardKind
 from mfbandit.validation import as_name, as_names
 
-__all__ = ["Grader", "Pace", "called", "checked_score", "named_candidates"]
+__all__ = ["Calls", "Grader", "Pace", "called", "checked_score", "named_candidates"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,19 @@ class Pace:
         start = max(now, self._next)
         self._next = start + self._gap
         return round(start - now, 9)
+
+
+class Calls:
+    """What belongs to one event loop: limits, and calls that run."""
+
+    def __init__(self, graders: Iterable[Grader]) -> None:
+        self.at_once = {
+            one.name: None if one.at_once is None else asyncio.Semaphore(int(one.at_once)) for one in graders
+        }
+        #: By what is graded and by whom.
+        self.running: dict[Any, asyncio.Future[float]] = {}
+        #: By candidate and item.
+        self.answering: dict[Any, asyncio.Lock] = {}
 
 
 async def called(function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None) -> Any:

@@ -31,7 +31,11 @@ _WORDS = {
 
 
 def judged_problem(
-    candidates: Iterable[str], items: Sequence[Any], fidelities: Sequence[Fidelity], reward: str | RewardKind, truth: str
+    candidates: Iterable[str],
+    items: Sequence[Any],
+    fidelities: Sequence[Fidelity],
+    reward: str | RewardKind,
+    truth: str,
 ) -> Problem:
     """The problem of a judging.
 
@@ -44,7 +48,7 @@ def judged_problem(
     >>> problem.blocks, problem.order
     (2, 'shared')
     >>> problem.truth
-    "the mean over 2 items (content 3c6fd6c5) of the grades by 'human', each made once and kept"
+    "the mean over 2 items (content cf38fde6) of the grades by 'human', each made once and kept"
     """
     if truth not in _WORDS:
         raise InvalidInput(f"truth must be {' or '.join(map(repr, _WORDS))}, got {truth!r}")

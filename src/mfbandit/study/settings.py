@@ -173,7 +173,8 @@ class Settings:
             if mine == theirs:
                 continue
             if field.name == "problem":
-                raise StudyError(f"study {name!r} exists with another problem: {mine!r}, not {theirs!r}")
+                truths = f"; its truth is {mine.truth!r}, not {theirs.truth!r}" if mine.truth != theirs.truth else ""
+                raise StudyError(f"study {name!r} exists with another problem: {mine!r}, not {theirs!r}{truths}")
             if field.name == "policy":
                 mine, theirs = mine.label, theirs.label
             raise StudyError(f"study {name!r} exists with {field.name}={mine!r}, not {theirs!r}")
