@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+import mfbandit as mf
 from mfbandit.errors import InvalidInput, StorageError
 from mfbandit.judges import Grader, Judging
 from mfbandit.judges_cache import GradeCache, Subject
@@ -310,3 +311,43 @@ def test_calls_that_were_never_made_are_not_paid():
 
     asyncio.run(run())
     assert setup.bill().total == 1.0
+
+
+@pytest.mark.parametrize("truth", ["these grades", "expected grade"])
+def test_a_judging_in_many_runs_is_that_of_one(tmp_path, truth):
+    def setup(name):
+        graders = [Grader("quick", grade, price=0.1, bias=0.2, pair_bias=0.1), Grader("exact", grade, price=10.0)]
+        settings = {"respond": lambda candidate, item: candidate * (item % 9), "answer_price": 0.5, "truth": truth}
+        return Judging(list("abcd"), range(60), graders, cache=tmp_path / name, **settings)
+
+    async def grade(answer, item):
+        return float(random.Random(f"{answer} {item}").random() < 0.2 + 0.2 * answer.count("d"))
+
+    run = {"progress": False, "delta": 0.1, "storage": f"sqlite:///{tmp_path / 'study.db'}"}
+    whole = setup("one").identify(name="one", **run)
+    assert whole.status == "certified"
+    for limit in range(1, 60):
+        part = setup("many").identify(name="many", max_cost=25.0 * limit, workers=3, **run)
+        assert part.cost <= 25.0 * limit
+        if part.status != "max_cost":
+            break
+    assert limit > 5
+    assert (part.status, part.best, part.pulls) == ("certified", whole.best, whole.pulls)
+    assert part.cost == pytest.approx(whole.cost)
+    assert part.certificate["log"] == whole.certificate["log"]
+    assert mf.verify(part.certificate).valid
+
+
+def test_a_grade_that_cannot_be_had_counts_as_the_worst():
+    def grade(answer, item):
+        if item == 3 and answer == "good":
+            raise ValueError("no such page")
+        return float(answer == "good" or item % 3 == 0)
+
+    setup = Judging(["good", "bad"], range(60), [Grader("judge", grade, price=1.0)], reward="bernoulli")
+    run = {"progress": False, "policy": "mf-race:batch=60", "retries": 0}
+    assert setup.identify(**run).status == "failed"
+    result = setup.identify(on_failure="worst", **run)
+    assert (result.status, result.best) == ("certified", "good")
+    assert result.differences["bad"] == pytest.approx((39 / 60, 40 / 60))
+    assert mf.verify(result.certificate).valid
