@@ -134,7 +134,7 @@ def test_a_field_is_no_part_that_is_bound():
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_policy_finds_its_memory_by_name(name: str) -> None:
     policy = mf.policy(REGISTRY[name].example)
-    problem = mf.Problem(3, [("quick", 1.0, 0.2), ("slow", 9.0, 0.0)])
+    problem = mf.Problem(3, [("quick", 1.0, 0.2), ("slow", 9.0, 0.0)], blocks=50 if policy.on_blocks else None)
     seen = arrays(problem, policy.columns(problem))
     algorithm = policy.ready(problem, seen, Goal(budget=100.0))
     state = new_state(seen, algorithm.memory)

@@ -119,7 +119,7 @@ def worth(difference: float, spread: float) -> float:
 
 
 @kernel
-def is_done_here(problem: Arrays, params: RaceParams, state: State, lane: int, leader: int, arm: int) -> bool:
+def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int) -> bool:
     """Whether the truest lane is worth more for an arm than this one, by what its blocks so far say."""
     n = min(state.pulls[leader, lane], state.pulls[arm, lane])
     if n * problem.cost[arm, lane] < _PATIENCE * problem.cost[arm, problem.truest]:
@@ -138,8 +138,6 @@ def is_done_here(problem: Arrays, params: RaceParams, state: State, lane: int, l
     spread = math.sqrt(variance)
     hoped = mean - gap_bound(problem, lane, leader, arm) + spread / math.sqrt(n)
     here = worth(hoped, spread)
-    if problem.blocks.size > 0 and here * problem.blocks.size < params.log_level:
-        return True
     there = worth(abs(mean), spread)
     return bool(here * problem.cost[arm, problem.truest] <= there * problem.cost[arm, lane])
 
@@ -167,7 +165,7 @@ def leave_lane(problem: Arrays, params: RaceParams, state: State) -> int:
         if stays and opened > 0:
             leader = first_of(problem, state, lane, -1)
             for arm in range(state.pulls.shape[0]):
-                if arm != leader and racing(state, arm) and is_done_here(problem, params, state, lane, leader, arm):
+                if arm != leader and racing(state, arm) and is_done_here(problem, state, lane, leader, arm):
                     own.gone[arm] = 1
             stays = left_in(state) > 1 and opened != problem.blocks.size
         if stays:
