@@ -30,7 +30,7 @@ BETS: Floats = np.array([0.97 * 2.0 ** (-0.5 * j) for j in range(14)])
 #: On N blocks nobody need stake much less than this over the root of N: so little would not decide anything.
 _LEAST_BET = 2.7
 #: Sizes of effects (means over standard deviations) that Student's evidence weighs, and their weights.
-EFFECTS: Floats = np.array([2.0 ** (2.5 - 0.5 * i) for i in range(16)])
+EFFECTS: Floats = np.array([2.0 ** (2.75 - 0.5 * i) for i in range(16)])
 EFFECT_WEIGHTS: Floats = np.array([1.0 / (i + 6.0) for i in range(16)]) / math.fsum(1.0 / (i + 6.0) for i in range(16))
 #: What rounding may do to sums of rewards in [0, 1], per block.
 TOLERANCE = 1e-9

@@ -56,7 +56,7 @@ def log_student(n: int, t: float) -> float:
     Examples
     --------
     >>> round(log_student(5, 2.2), 6)
-    5.911163
+    5.949721
     """
     start = log_moment(n, 0.0)
     top, total = _NOTHING, 0.0
