@@ -9,6 +9,7 @@
 - :mod:`~mfbandit.theory.regret_bounds` and :mod:`~mfbandit.theory.hard`: both regrets, Theorems
   D.1 to D.4
 - :mod:`~mfbandit.theory.characteristic`: C*, the cost that every delta-correct algorithm must pay
+- :mod:`~mfbandit.theory.race`: what a race on blocks costs that knows the best arm, a reference
 - :mod:`~mfbandit.theory.divergence`: KL and KL_inf of the reward laws
 """
 
@@ -39,6 +40,7 @@ from mfbandit.theory.identification import (
     optimal_fidelity,
 )
 from mfbandit.theory.lemmas import commitment_ratio, pulls_at_optimum, pulls_elsewhere, pulls_of_sweeps
+from mfbandit.theory.race import OracleRace, oracle_race
 from mfbandit.theory.regret_bounds import (
     cost_regret,
     regret,
@@ -56,6 +58,7 @@ __all__ = [
     "CharacteristicCost",
     "CorrectedHardness",
     "Hardness",
+    "OracleRace",
     "assumptions",
     "bernoulli_divergence",
     "characteristic_cost",
@@ -77,6 +80,7 @@ __all__ = [
     "lower_bound_coefficient",
     "lower_bound_costs",
     "optimal_fidelity",
+    "oracle_race",
     "pulls_at_optimum",
     "pulls_elsewhere",
     "pulls_of_sweeps",
