@@ -122,6 +122,10 @@ def worth(difference: float, spread: float) -> float:
 def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int) -> bool:
     """Whether the truest lane is worth more for an arm than this one, by what its blocks so far say."""
     n = min(state.pulls[leader, lane], state.pulls[arm, lane])
+    halted = problem.kind == 3 and (state.blocks.missing[leader, lane] > 0 or state.blocks.missing[arm, lane] > 0)
+    if halted:
+        # Normal differences are looked at up to a cell that could not be had, and no farther.
+        return True
     if n * problem.cost[arm, lane] < _PATIENCE * problem.cost[arm, problem.truest]:
         return False
     total = squares = 0.0
@@ -192,6 +196,18 @@ def all_near(problem: Arrays, params: RaceParams, state: State) -> bool:
 
 
 @kernel
+def is_stuck(problem: Arrays, params: RaceParams, state: State, lane: int) -> bool:
+    """Whether no two arms left can be compared any more: normal differences end where a cell could not be had."""
+    if problem.kind != 3 or lane != problem.truest or params.leader_weight > 0.0:
+        return False
+    comparable = 0
+    for arm in range(state.pulls.shape[0]):
+        if state.own.beaten[arm] == 0 and state.blocks.missing[arm, lane] == 0:
+            comparable += 1
+    return comparable < 2
+
+
+@kernel
 def declare(problem: Arrays, params: RaceParams, state: State, lane: int, blocks: int) -> None:
     """Open blocks of a lane, with whoever leads it and comes second so far."""
     own, opened = state.own, state.blocks.opened[lane]
@@ -233,7 +249,7 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
         return 0
     lane = leave_lane(problem, params, state)
     blocks = enough(problem, state, lane, params.batch)
-    if blocks == 0:
+    if blocks == 0 or is_stuck(problem, params, state, lane):
         return 0
     declare(problem, params, state, lane, blocks)
     leader = max(0, first_of(problem, state, lane, -1))

@@ -113,6 +113,10 @@ def shows(n: int, total: float, squares: float, bound: float, margin: float, flo
     if gained <= 0.0:
         return False
     spread = squares - 2.0 * bound * total + n * bound * bound + margin * margin + n * floor
+    # By Cauchy and Schwarz it is no less than that; rounding can make it so where all differences are nearly the bound.
+    spread = max(spread, gained * gained / n)
+    if spread <= 0.0:
+        return False
     t = gained / math.sqrt(spread)
     return at_most(n, t) >= need and log_student(n, t) >= need
 

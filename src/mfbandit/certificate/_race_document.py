@@ -183,7 +183,7 @@ class RaceCertificate:
     @property
     def claim(self) -> str:
         """What is claimed, and what it assumes, in words."""
-        if self.answer is None or not self.rewards:
+        if self.answer is None or (not self.rewards and self.problem.n_arms > 1):
             return "Nothing is claimed: there is no result yet."
         truth = self.problem.truth
         meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."

@@ -29,8 +29,10 @@ def verify_race(found: Mapping[str, Any]) -> Verdict:
 
 def _unbeaten(certificate: RaceCertificate) -> Iterator[str]:
     """The arms that may still be better than the answer."""
-    if certificate.answer is None or not certificate.rewards:
-        yield "there is no answer" if certificate.answer is None else "there are no results"
+    if certificate.answer is None:
+        yield "there is no answer"
+    elif not certificate.rewards and certificate.problem.n_arms > 1:
+        yield "there are no results"
     elif not certificate.certified:
         for one in certificate.evidence:
             if one["level"] > certificate.delta:

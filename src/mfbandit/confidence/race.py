@@ -201,11 +201,18 @@ class Race:
         """
         found = np.zeros(winners.size, dtype=bool)
         for m in range(len(self.columns)):
-            found |= self._pair_peaks(m, winners, losers, shift, -log_level[m]) >= -log_level[m]
+            left = np.flatnonzero(~found)
+            some = winners[left], losers[left], shift[left]
+            found[left] = self._pair_peaks(m, *some, -log_level[m], any_will_do=True) >= -log_level[m]
         return found
 
-    def _pair_peaks(self, m: int, winners: Ints, losers: Ints, shift: Floats, need: float) -> Floats:
-        """The largest log E of pairs in a lane, worked out where it may reach `need`; +inf if it cannot be."""
+    def _pair_peaks(
+        self, m: int, winners: Ints, losers: Ints, shift: Floats, need: float, *, any_will_do: bool = False
+    ) -> Floats:
+        """The largest log E of pairs in a lane, worked out where it may reach `need`; +inf if it cannot be.
+
+        If `any_will_do`, one that reaches it is enough.
+        """
         lane = self._lanes[m]
         if self._mute:
             return np.full(winners.size, -math.inf)
@@ -214,7 +221,8 @@ class Race:
             some = winners[part], losers[part], shift[part]
             if self._normal:
                 # A little below, so that what just reaches it is worked out.
-                parts.append(student_peaks(self._guards[m], *some, np.full(part.size, need - 1e-9)))
+                least = np.full(part.size, need - (0.0 if any_will_do else 1e-9))
+                parts.append(student_peaks(self._guards[m], *some, least, any_will_do=any_will_do))
             else:
                 peaks = pair_paths(lane, *some).max(axis=1, initial=-math.inf)
                 parts.append(np.where(impossible(lane, *some), math.inf, peaks))
@@ -246,10 +254,11 @@ class Race:
         if self._normal:
             high, low = self._bracket(winners, losers, log_level, top)
         done = self._rejected(winners, losers, high, log_level)
+        open_pairs = np.flatnonzero(~done & np.isfinite(low))
         for _ in range(_HALVES):
-            middle = np.where(np.isinf(low), low, 0.5 * (low + high))
-            beyond = self._rejected(winners, losers, middle, log_level) & np.isfinite(low)
-            low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+            middle = 0.5 * (low + high)[open_pairs]
+            beyond = self._rejected(winners[open_pairs], losers[open_pairs], middle, log_level)
+            low[open_pairs[beyond]], high[open_pairs[~beyond]] = middle[beyond], middle[~beyond]
         return np.where(done, top, low)
 
     def _bracket(self, winners: Ints, losers: Ints, log_level: Floats, top: float) -> tuple[Floats, Floats]:
@@ -258,13 +267,17 @@ class Race:
             apart = np.abs(self.rewards[:, winners] - self.rewards[:, losers])
         scale = np.where(np.isnan(apart), 0.0, apart).max(axis=(0, 2), initial=0.0)
         scale += max(float(lane.allowed(winners, losers).max(initial=0.0)) for lane in self._lanes)
+        # Where no two rewards of a pair differ, what the others differ by, or any number where none do.
+        widest = max(float(one.steps.max(initial=0.0)) for one in self._guards)
+        scale = np.where(scale > 0.0, scale, widest or 1.0)
         high = np.minimum(scale, top)
         low = np.full(winners.size, -math.inf)
         for k in range(_OUTWARDS):
             trial = -scale * 2.0**k
-            found = np.isinf(low) & (trial < high) & self._rejected(winners, losers, trial, log_level)
-            low = np.where(found, trial, low)
-            high = np.where(np.isinf(low), np.minimum(high, trial), high)
+            open_pairs = np.flatnonzero(np.isinf(low) & (trial < high))
+            found = self._rejected(winners[open_pairs], losers[open_pairs], trial[open_pairs], log_level)
+            low[open_pairs[found]] = trial[open_pairs[found]]
+            high[open_pairs[~found]] = trial[open_pairs[~found]]
         return high, low
 
     # What follows

@@ -49,9 +49,12 @@ class Lane:
     @cached_property
     def complete(self) -> Ints:
         """How many positions of each arm come before the first cell that could not be had, (K,)."""
-        lacking = np.isnan(self.rewards) & self.within
-        first = np.where(lacking.any(axis=1), lacking.argmax(axis=1), self.known)
-        return np.minimum(first, self.known)
+        return self.complete_from(0)
+
+    def complete_from(self, start: int) -> Ints:
+        """The first position of each arm, `start` or later, that is not known or could not be had, (K,)."""
+        had = (self.within & ~np.isnan(self.rewards))[:, start:]
+        return np.asarray(start + np.logical_and.accumulate(had, axis=1).sum(axis=1))
 
     @cached_property
     def low(self) -> Floats:

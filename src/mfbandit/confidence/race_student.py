@@ -147,7 +147,8 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
     """T of each pair after each block from `start` on, and how many blocks those are; T = 0 where nothing counts."""
     lane = guards.lane
     # It halts before the first cell that could not be had.
-    reach = np.minimum(lane.complete[winners], lane.complete[losers])
+    ends = lane.complete_from(start) if start else lane.complete
+    reach = np.minimum(ends[winners], ends[losers])
     most = max(start, int(reach.max(initial=0)))
     count = np.arange(1.0, most - start + 1)
     spread = np.zeros((winners.size, most - start))
@@ -167,10 +168,19 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
     return np.minimum(t, np.sqrt(count)), count
 
 
-def student_peaks(guards: Guards, winners: Ints, losers: Ints, shift: Floats, need: Floats, start: int = 0) -> Floats:
+def student_peaks(
+    guards: Guards,
+    winners: Ints,
+    losers: Ints,
+    shift: Floats,
+    need: Floats,
+    start: int = 0,
+    *,
+    any_will_do: bool = False,
+) -> Floats:
     """The largest log E of each pair over all blocks, against "truth(winner) - truth(loser) <= shift".
 
-    Only what is above `need` is worked out; -inf where nothing is.
+    Only what is above `need` is worked out; -inf where nothing is. If `any_will_do`, one above it is enough.
     """
     t, count = _paths(guards, winners, losers, shift, start)
     peak = np.full(winners.size, -math.inf)
@@ -183,6 +193,8 @@ def student_peaks(guards: Guards, winners: Ints, losers: Ints, shift: Floats, ne
     rows = np.flatnonzero(gate[np.arange(best.size), best] > need)
     peak[rows] = log_evidence(whole[rows, best[rows]], t[rows, best[rows]])
     gate[rows, best[rows]] = -math.inf
+    if any_will_do:
+        gate[peak > need] = -math.inf
     open_rows, open_columns = np.nonzero(gate > np.maximum(peak, need)[:, None])
     values = log_evidence(whole[open_rows, open_columns], t[open_rows, open_columns])
     np.maximum.at(peak, open_rows, values)

@@ -75,8 +75,8 @@ def create_study(
         How often a failed pull is tried again.
     on_failure : {"stop", "retire", "worst"}
         What happens when a pull has failed too often: the study stops, or goes on without the arm. On blocks no
-        arm can be retired; with "worst", for rewards with a range, the study goes on, and what failed counts as the
-        worst for whatever it would prove.
+        arm can be retired; with "worst" the study goes on, and what failed counts as the worst for whatever it
+        would prove (normal rewards have no worst: nothing more is concluded about that arm).
     lease_seconds : float
         How long a pull that was handed out may take before it is handed out again.
     durable : bool

@@ -114,11 +114,6 @@ class Settings:
                 "on_failure='retire' is not for problems with blocks, where the others were compared with that arm: "
                 "choose 'stop' or 'worst'"
             )
-        if self.on_failure == "worst" and self.seen.reward.low is None:
-            raise InvalidInput(
-                "on_failure='worst' needs rewards with a range, since normal ones have no worst value: choose 'stop', "
-                "or declare Bounded(low, high)"
-            )
         if self.on_violation != "ignore":
             raise InvalidInput(f"on_violation must be 'ignore' for a problem with blocks, got {self.on_violation!r}")
 

@@ -129,8 +129,13 @@ class View:
         return self.settings.problem.reward.span
 
     def violations(self) -> list[str]:
-        """Where the data contradict bias bounds, and what was done about it, in words."""
+        """Where the data contradict bias bounds, and what was done about it, in words.
+
+        Nothing on blocks: the alarm takes rewards for independent, and normal ones for those of a known sigma.
+        """
         settings = self.settings
+        if self.on_blocks:
+            return []
         found = self.broken
         if settings.on_violation == "ignore" and self.arms and len(self.columns) > 1:
             places, total = range(len(self.arms)), settings.problem.n_arms
