@@ -54,7 +54,7 @@ class Lane:
     def complete_from(self, start: int) -> Ints:
         """The first position of each arm, `start` or later, that is not known or could not be had, (K,)."""
         had = (self.within & ~np.isnan(self.rewards))[:, start:]
-        return start + np.logical_and.accumulate(had, axis=1).sum(axis=1)
+        return np.asarray(start + np.logical_and.accumulate(had, axis=1).sum(axis=1))
 
     @cached_property
     def low(self) -> Floats:
