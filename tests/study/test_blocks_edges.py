@@ -100,3 +100,12 @@ def test_differences_that_are_nearly_the_bias_bound_are_no_error():
         result = mf.identify(problem, off_by(size), progress=False, max_cost=50)
         assert (result.best, result.status) == ("a", "certified")
         assert verify(result.certificate).valid
+
+
+@pytest.mark.parametrize(("epsilon", "blocks"), [(1.0, "unlimited"), (2.0, "unlimited"), (1.0, 40)])
+def test_an_epsilon_as_large_as_the_range_is_met_at_once(epsilon, blocks):
+    problem = mf.Problem(["a", "b"], [("only", 1.0)], reward="bernoulli", blocks=blocks)
+    result = mf.identify(problem, lambda pull: 0.5, epsilon=epsilon, progress=False, max_cost=100)
+    assert result.status == "certified"
+    assert result.pulls <= 4
+    assert verify(result.certificate).valid

@@ -40,9 +40,9 @@ def outcome(rules: BlockRules, difference: float, mean: float) -> float:
 
 @kernel
 def impossible(rules: BlockRules, bound: float, seen: int, ahead: float) -> bool:
-    """Whether the mean of D over a finite set is above `bound` whatever the blocks not seen yet hold."""
+    """Whether the mean of D is above `bound` whatever the blocks not seen yet hold."""
     if rules.size == 0:
-        return False
+        return bound <= -1.0
     return ahead - (rules.size - seen) > rules.size * (bound + _TOLERANCE)
 
 

@@ -267,9 +267,6 @@ class Race:
             apart = np.abs(self.rewards[:, winners] - self.rewards[:, losers])
         scale = np.where(np.isnan(apart), 0.0, apart).max(axis=(0, 2), initial=0.0)
         scale += max(float(lane.allowed(winners, losers).max(initial=0.0)) for lane in self._lanes)
-        # Where no two rewards of a pair differ, what the others differ by, or any number where none do.
-        widest = max(float(one.steps.max(initial=0.0)) for one in self._guards)
-        scale = np.where(scale > 0.0, scale, widest or 1.0)
         high = np.minimum(scale, top)
         low = np.full(winners.size, -math.inf)
         for k in range(_OUTWARDS):
@@ -318,7 +315,9 @@ class Race:
             return 0.0
         level = math.log(self.delta) + self._pair_weights
         shift = self._highest_rejected(np.full(open_arms.size, answer), open_arms, level, 0.0)
-        return float(max(0.0, -shift.min())) * self.problem.reward.span
+        bound = float(max(0.0, -shift.min())) * self.problem.reward.span
+        # The search finds nothing where rewards of unknown noise never differ, though their sums may tell enough.
+        return min(bound, self.epsilon) if self.epsilon > 0.0 and self.certified(answer) else bound
 
     def differences(self, answer: int) -> dict[int, tuple[float, float]]:
         """Bounds of truth(answer) - truth(b) by arm, in units of the reward; right for all pairs and times at once.

@@ -108,6 +108,6 @@ def impossible(lane: Lane, winners: Ints, losers: Ints, shift: Floats) -> Flags:
     """Whether "truth(winner) - truth(loser) <= shift" contradicts the range of rewards."""
     allowed = lane.allowed(winners, losers) + shift
     if not lane.size:
-        return np.asarray(allowed < -1.0 - TOLERANCE)
+        return np.asarray(allowed <= -1.0)
     # What is sure never falls when another block is known, so the last moment tells of all.
     return np.asarray(sure_difference(lane, winners, losers) > allowed + TOLERANCE)
