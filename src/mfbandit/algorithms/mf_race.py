@@ -90,7 +90,8 @@ def recommend(problem: Arrays, params: RaceParams, state: State) -> int:
     for arm in range(state.pulls.shape[0]):
         if state.own.beaten[arm] == 1:
             continue
-        mean = lane_mean(problem, state, arm, lane)
+        # A round that is not over has arms without any reward, which no sum of 0 may put first.
+        mean = lane_mean(problem, state, arm, lane) if state.pulls[arm, lane] > 0 else -math.inf
         if found < 0 or mean > best:
             found, best = arm, mean
     return found

@@ -161,9 +161,7 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
     null = lane.allowed(winners, losers) + shift
     excess = lane.rewards[winners, start:most] - lane.rewards[losers, start:most] - null[:, None]
     counts = (np.arange(start, most) < reach[:, None]) & (count >= blocks_at_least(guards.caution))
-    # A search for the end of an interval may ask for -inf, against which nothing is shown.
-    asked = np.isfinite(null)[:, None] & (np.arange(start, most) < reach[:, None])
-    excess = np.where(asked, excess, 0.0)
+    excess = np.where(np.arange(start, most) < reach[:, None], excess, 0.0)
     ahead = np.cumsum(excess, axis=1) - spread
     power = np.cumsum(excess * excess, axis=1) + spread**2 + count * step**2 / 12.0
     t = np.where(counts & (ahead > 0.0), ahead / np.sqrt(np.where(power > 0.0, power, math.inf)), 0.0)
