@@ -56,9 +56,9 @@ Three data sets that come with scikit-learn, a grid of candidates each. The trut
 
 A grid search is cheap and says nothing about its answer: where candidates nearly tie it picks the best one little
 more often than chance would among them, and its user cannot know. `MultiFidelitySearchCV` goes on until it is sure
-(of an answer within epsilon: 0.01, for diabetes 0.03), or says how sure it is when the money ends. "normal" takes
-scores to be normal with the noise of a pilot (`score_range="normal"`), which is much cheaper than assuming nothing
-but their range; "biases known" takes the biases from past tasks.
+(of an answer within epsilon: 0.01, for diabetes 0.03), or says how sure it is when the money ends. It
+compares candidates on the same splits and takes their differences to be normal; "caution=0" trusts fully in that, and
+"range alone" (`score_range=(0, 1)`) assumes nothing but the range of scores.
 """
 
 

@@ -41,6 +41,11 @@ class Task:
         """All settings of the grid."""
         return list(ParameterGrid(self.grid))
 
+    @property
+    def training_samples(self) -> int:
+        """How many samples a split leaves for training."""
+        return len(self.splits(1, 0)[0][0])
+
     def splits(self, count: int, seed: int) -> list[Any]:
         """Random splits as MultiFidelitySearchCV makes them."""
         kind = StratifiedShuffleSplit if self.classes else ShuffleSplit

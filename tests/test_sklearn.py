@@ -1,4 +1,5 @@
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit
 
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris, make_classification, make_regression
+from sklearn.datasets import load_digits, load_iris, make_classification, make_regression
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -21,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mfbandit as mf
 from mfbandit.calibrate import calibrate
+from mfbandit.certificate import verify
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.sklearn import MultiFidelitySearchCV
 
@@ -41,7 +43,7 @@ def search(grid=None, **settings):
 @parametrize_with_checks(
     [
         MultiFidelitySearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, max_cost=2),
-        MultiFidelitySearchCV(Ridge(), {"alpha": [0.1, 1.0]}, max_cost=2, score_range=(-1, 1), clip=True),
+        MultiFidelitySearchCV(Ridge(), {"alpha": [0.1, 1.0]}, max_cost=4),
     ]
 )
 def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
@@ -59,7 +61,10 @@ def test_it_certifies_the_better_candidate(iris):
     assert found.score(*iris) == found.best_estimator_.score(*iris)
     assert found.cost_ == pytest.approx(found.study_.cost)
     assert found.n_fits_ == found.result_.pulls
-    assert found.n_samples_fitted_ > found.n_fits_
+    assert found.n_samples_fitted_ == 112 * found.n_fits_
+    assert found.study_.problem.reward == mf.Gaussian()
+    assert found.study_.problem.blocks == "unlimited"
+    assert verify(found.result_.certificate).valid
 
 
 def test_the_table_of_candidates(iris):
@@ -67,22 +72,97 @@ def test_the_table_of_candidates(iris):
     assert table["params"][1] == {"criterion": "gini", "max_depth": 3}
     assert table["param_max_depth"].tolist() == [1, 3]
     assert table["rank_test_score"].tolist() == [2, 1]
-    assert (table["lower_bound"] <= table["upper_bound"]).all()
+    assert (table["difference_low"] <= table["difference_high"]).all()
+    assert [table[name][1] for name in ("difference", "difference_low", "difference_high")] == [0.0, 0.0, 0.0]
+    assert 0.2 < table["difference"][0] < 0.5
     assert {len(column) for column in table.values()} == {2}
-    assert table["n_fits at 112 samples"].sum() > 0
+    assert (table["n_fits at 112 samples"] == table["n_fits"]).all()
+    assert table["std_test_score"][1] > 0
+
+
+GRID_OF_TEN = {"max_depth": [1, 2, 4, 6, 8], "max_features": [0.05, 1.0]}
+
+
+def by_split(X, y, groups, seed):
+    """A split whose test part says which one it is."""
+    order = np.random.RandomState(seed).permutation(len(y))
+    return order[: len(y) // 2], order[len(y) // 2 :]
+
+
+def test_candidates_are_compared_on_the_same_splits(iris):
+    X, y = iris
+    seen = []
+
+    def note(estimator, held_out, truth):
+        seen.append((estimator.max_depth, held_out.tobytes()))
+        return estimator.score(held_out, truth)
+
+    found = search({"max_depth": [1, 3, 5]}, splitter=by_split, scoring=note, max_cost=12).fit(X, y)
+    splits = {depth: [split for one, split in seen if one == depth] for depth in (1, 3, 5)}
+    most = splits[found.best_params_["max_depth"]]
+    assert len(set(most)) == len(most) >= 4
+    for mine in splits.values():
+        # In the same order, and no split is passed over.
+        assert sorted(mine) == sorted(most[: len(mine)])
+
+    seen.clear()
+    alone = search(splitter=by_split, scoring=note, score_range=(0, 1), policy="mf-toptwo:independent=true")
+    alone.set_params(max_cost=3).fit(X, y)
+    assert len(seen) >= 3
+    assert len({split for _, split in seen}) == len(seen)
+
+
+def test_whoever_has_lost_is_not_fitted_again_and_ten_candidates_take_few_fits():
+    X, y = load_digits(return_X_y=True)
+    found = search(GRID_OF_TEN, max_cost=None).fit(X, y)
+    fits = found.cv_results_["n_fits"]
+    assert found.result_.status == "certified"
+    assert found.best_confidence_ >= 0.95
+    assert found.best_params_["max_features"] == 1.0
+    assert found.n_fits_ == fits.sum() <= 20 * 10
+    assert fits.min() < fits.max() == fits[found.best_index_]
+    assert (found.cv_results_["rank_test_score"][fits == fits.min()] > 3).all()
+    # In the log, too, nobody comes back after a round without them.
+    rounds = [{row[0] for row in one["rows"]} for one in found.study_.view().rounds]
+    assert all(later <= earlier for earlier, later in pairwise(rounds))
+    assert verify(found.result_.certificate).valid
+
+
+def test_scores_with_a_range_assume_nothing_else(iris):
+    settings = {"max_cost": 400, "epsilon": 0.0}
+    ranged = search(score_range=(0, 1), **settings).fit(*iris)
+    swing = search(score_range=mf.Bounded(0, 1, swing=0.5), **settings).fit(*iris)
+    normal = search(**settings).fit(*iris)
+    assert {one.result_.status for one in (ranged, swing, normal)} == {"certified"}
+    assert {one.best_index_ for one in (ranged, swing, normal)} == {1}
+    assert normal.n_fits_ < swing.n_fits_ < ranged.n_fits_
+    assert all(verify(one.result_.certificate).valid for one in (ranged, swing))
+
+
+def test_perfect_scores_end_the_search_with_a_warning():
+    X, y = np.arange(80.0).reshape(-1, 1), np.arange(80) // 40
+    far = X + 1000 * y[:, None]
+    with pytest.warns(UserWarning, match=r"are all 0 or 1, .* score_range=\(0, 1\) goes on"):
+        found = search({"max_depth": [1, 2, 3, 4, 5]}).fit(far, y)
+    assert found.best_score_ == 1.0
+    assert found.best_confidence_ == 0.0
+
+
+def log_of(found):
+    return found.study_.view().rounds, found.study_.view().rewards
 
 
 def test_the_same_seed_gives_the_same_search_whatever_the_number_of_jobs(iris):
     one, two = (search(n_jobs=jobs).fit(*iris) for jobs in (None, 2))
     other = search(random_state=1).fit(*iris)
-    assert one.study_.intervals() == two.study_.intervals()
-    assert one.study_.intervals() != other.study_.intervals()
+    assert log_of(one) == log_of(two)
+    assert log_of(one) != log_of(other)
 
 
 def test_a_copy_of_a_fitted_search_has_its_study(iris):
     found = search().fit(*iris)
     copy = pickle.loads(pickle.dumps(found))
-    assert copy.study_.intervals() == found.study_.intervals()
+    assert log_of(copy) == log_of(found)
     assert copy.result_ == found.result_
     assert (copy.predict(iris[0]) == found.predict(iris[0])).all()
     assert not hasattr(clone(found), "best_params_")
@@ -101,12 +181,12 @@ def test_pipelines_and_nested_parameters(iris):
 def test_a_parameter_can_be_the_resource(iris):
     forest = RandomForestClassifier(random_state=0)
     found = MultiFidelitySearchCV(
-        forest, GRID, resource="n_estimators", fidelities=[2, 8], biases=0.1, max_cost=8, random_state=0
+        forest, GRID, resource="n_estimators", fidelities=[1, 20], biases=0.1, max_cost=8, random_state=0
     ).fit(*iris)
-    assert [rung.name for rung in found.rungs_] == ["n_estimators=2", "n_estimators=8"]
-    assert len(found.best_estimator_.estimators_) == 8
-    schedule = found.set_params(fidelities=2, factor=10, max_cost=2).fit(*iris)
-    assert [rung.size for rung in schedule.rungs_] == [10, 100]
+    assert [rung.name for rung in found.rungs_] == ["n_estimators=1", "n_estimators=20"]
+    assert len(found.best_estimator_.estimators_) == 20
+    schedule = found.set_params(fidelities=2, factor=25, max_cost=2).fit(*iris)
+    assert [rung.size for rung in schedule.rungs_] == [4, 100]
 
 
 def test_candidates_can_be_drawn(iris):
@@ -130,15 +210,21 @@ def test_one_candidate_needs_no_search(iris):
     assert found.predict(iris[0]).shape == (150,)
 
 
-def test_small_grids_use_the_truest_fidelity_alone(iris):
-    found = search(biases="calibrate").fit(*iris)
+#: Below a twentieth of a fit on all 112 samples, and all of them.
+CHEAP = [5, 112]
+
+
+def test_fidelities_that_would_not_pay_are_left_out_for_nothing(iris):
+    many = {"max_depth": range(1, 7), "min_samples_leaf": range(1, 6)}
+    found = search(many, biases="calibrate", max_cost=100).fit(*iris)
     assert [rung.size for rung in found.rungs_] == [112]
     assert found.calibration_ is None
+    assert found.cost_ == found.study_.cost
 
 
 def test_a_pilot_bounds_the_biases(iris):
     grid = {"max_depth": [1, 2, 3, 4, 5], "min_samples_leaf": [1, 4]}
-    found = search(grid, biases="calibrate", bias_confidence=0.8, pilot=5, max_cost=100, fidelities=2)
+    found = search(grid, biases="calibrate", bias_confidence=0.8, pilot=5, max_cost=100, fidelities=CHEAP)
     found.fit(*iris)
     assert found.calibration_.arms == 5
     assert found.calibration_.confidence == 0.8
@@ -148,24 +234,33 @@ def test_a_pilot_bounds_the_biases(iris):
 
 
 def test_biases_from_past_tasks_or_a_function(iris):
-    means = np.array([[0.6, 0.7, 0.8], [0.8, 0.85, 0.9]] * 10)
+    means = np.array([[0.6, 0.8], [0.8, 0.9]] * 10)
     known = calibrate(means, noise="none")
-    assert search(biases=known).fit(*iris).biases_ == pytest.approx([0.2, 0.1, 0.0])
-    assert search(biases=lambda samples: 1 / samples).fit(*iris).biases_ == [1 / 12, 1 / 37, 0.0]
+    assert search(biases=known, fidelities=CHEAP).fit(*iris).biases_ == pytest.approx([0.2, 0.0])
+    found = search(biases=lambda samples: 1 / samples, fidelities=CHEAP).fit(*iris)
+    assert found.biases_ == [1 / 5, 0.0]
+    assert found.cv_results_["n_fits at 5 samples"].sum() > 0
+    assert len(search(biases=0.6, fidelities=CHEAP, score_range=(0, 1)).fit(*iris).rungs_) == 1
 
 
-def test_scores_may_be_normal():
+def test_scores_may_be_of_any_size():
     X, y = make_regression(80, 5, noise=5.0, random_state=0)
-    settings = {"biases": 4.0, "scoring": "neg_root_mean_squared_error", "random_state": 0, "fidelities": 2}
-    grid = {"alpha": [0.01, 1000.0]}
-    found = MultiFidelitySearchCV(Ridge(), grid, score_range="normal", **settings).fit(X, y)
+    settings = {"scoring": "neg_root_mean_squared_error", "random_state": 0, "epsilon": 0.5}
+    found = MultiFidelitySearchCV(Ridge(), {"alpha": [0.01, 1000.0]}, score_range="normal", **settings).fit(X, y)
     assert found.best_params_ == {"alpha": 0.01}
-    assert found.study_.problem.reward.sigma < 5.0
-    known = MultiFidelitySearchCV(Ridge(), grid, score_range=mf.Gaussian(1.0), **settings).fit(X, y)
-    assert known.best_score_ < 0.0
-    assert len(known.rungs_) == 2
-    assert len(known.set_params(biases=6.0).fit(X, y).rungs_) == 1
-    assert is_regressor(known)
+    assert found.best_score_ < 0.0
+    assert is_regressor(found)
+    bold = found.set_params(score_range=mf.Gaussian(caution=0)).fit(X, y)
+    assert bold.study_.problem.reward.caution == 0.0
+
+
+def test_another_policy_draws_its_own_splits(iris):
+    found = search(policy="mf-toptwo:independent=true", score_range=(0, 1), max_cost=100).fit(*iris)
+    assert [rung.size for rung in found.rungs_] == [12, 37, 112]
+    assert found.best_params_ == {"max_depth": 3}
+    table = found.cv_results_
+    assert table["rank_test_score"].tolist() == [2, 1]
+    assert table["difference_low"][0] < 0.4 < table["difference_high"][0]
 
 
 def test_splitters(iris):
@@ -178,7 +273,7 @@ def test_splitters(iris):
         order = np.random.RandomState(seed).permutation(len(y))
         return order[:100], order[100:]
 
-    assert [rung.size for rung in search(splitter=by_hand, max_cost=5).fit(X, y).rungs_] == [11, 33, 100]
+    assert [rung.size for rung in search(splitter=by_hand, max_cost=5).fit(X, y).rungs_] == [100]
     with pytest.raises(InvalidInput, match=r"KFold.* splits the same way each time"):
         search(splitter=KFold(3)).fit(X, y)
     with pytest.raises(InvalidInput, match="splitter must be None"):
@@ -223,8 +318,10 @@ def test_without_refit(iris):
 def test_it_says_where_it_stands(iris, capsys):
     search(verbose=1, biases="calibrate").fit(*iris)
     lines = capsys.readouterr().err.splitlines()
-    assert "too few for a pilot" in lines[0]
+    assert "fits at 12 samples, 37 samples cost more than 0.05 of one at 112 samples" in lines[0]
     assert "leads, confidence" in lines[-1]
+    search(verbose=1, biases="calibrate", fidelities=CHEAP).fit(*iris)
+    assert "too few for a pilot" in capsys.readouterr().err.splitlines()[0]
 
 
 def test_it_is_what_its_estimator_is():
@@ -284,8 +381,11 @@ class Broken(DecisionTreeClassifier):
         ({"score_range": "wide"}, "score_range must be .*, got 'wide'"),
         ({"scoring": ["accuracy", "f1"]}, "scoring must be one metric"),
         ({"error_score": "ignore"}, "error_score must be 'raise' or a finite number"),
-        ({"pilot_repeats": 1, "score_range": "normal"}, "pilot_repeats must be a whole number >= 2"),
+        ({"score_range": mf.Gaussian(0.1)}, r"score_range is Gaussian\(sigma=0.1\), .*: leave sigma out"),
+        ({"biases": "calibrate", "pilot_repeats": 1}, "pilot_repeats must be a whole number >= 2"),
         ({"policy": "best"}, "no policy is called 'best'"),
+        ({"policy": "mf-toptwo"}, "mf-toptwo takes the rewards .* independent=True"),
+        ({"policy": "mf-toptwo:independent=true"}, r"declare their range, as Bounded\(low, high\)"),
     ],
 )
 def test_bad_settings_are_refused_in_a_sentence(iris, settings, sentence):
@@ -298,7 +398,7 @@ def test_scores_that_are_none(iris):
     with pytest.raises(RewardError, match=r"score of candidate 'max_depth=\d' at .* samples is nan"):
         search(scoring=nan_scorer).fit(*iris)
     with pytest.raises(RewardError, match=r"outside score_range \(0, 1\): state the range"):
-        search(scoring="neg_log_loss").fit(*iris)
+        search(scoring="neg_log_loss", score_range=(0, 1)).fit(*iris)
     clipped = search(scoring="neg_log_loss", score_range=(-2, 0), clip=True, biases=1.0).fit(*iris)
     assert clipped.cv_results_["mean_test_score"].max() <= 0.0
 
@@ -316,3 +416,14 @@ def test_a_calibration_must_fit(iris):
         search(biases=calibrate(means, noise="none")).fit(*iris)
     with pytest.raises(InvalidInput, match="common offset"):
         search(fidelities=2, biases=calibrate(means, noise="none", common_offset=True)).fit(*iris)
+
+
+def test_no_answer_is_a_candidate_that_was_never_fitted():
+    X, y = make_regression(80, 5, noise=5.0, random_state=0)
+    grid = {"alpha": [0.1, 1.0, 10.0]}
+    scoring = "neg_root_mean_squared_error"
+    found = MultiFidelitySearchCV(Ridge(), grid, scoring=scoring, max_cost=3, random_state=0).fit(X, y)
+    assert found.result_.status == "max_cost"
+    assert found.cv_results_["n_fits"][found.best_index_] > 0
+    assert found.best_score_ < 0.0
+    assert found.cv_results_["rank_test_score"][found.best_index_] == 1

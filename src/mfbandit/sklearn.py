@@ -39,13 +39,16 @@ def _delegated(name: str) -> Callable[[Any], bool]:
 
 
 class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Find the best setting of an estimator from cheap and dear fits, with a stated confidence.
+    """Find the best setting of an estimator, with a stated confidence.
 
     A candidate's true score is its mean score over random splits when it is fitted at the truest
-    fidelity: on all training samples of the split, or with the largest value of the resource. A pull fits
-    one candidate on a fresh random split, at one fidelity, and scores it on the rest. The search goes on
-    until the best candidate (or one within `epsilon` of it) is known with probability 1 - `delta`,
-    or `max_cost` is spent.
+    fidelity: on all training samples of the split, or with the largest value of the resource. All candidates are
+    fitted and scored on the same random splits, one split after the other, and whoever is shown not to be the
+    best is not fitted again. The search goes on until the best candidate (or one within `epsilon` of it) is known
+    with probability 1 - `delta`, or `max_cost` is spent.
+
+    By default that rests on an assumption: the difference of two candidates on a random split is normal, with a
+    variance that nobody needs to know. State a `score_range` to do without it, for many more fits.
 
     Parameters
     ----------
@@ -68,32 +71,36 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         the last, one for all of them, a function of the amount, or a `Calibration` from past tasks.
         ``"calibrate"`` measures some candidates at all fidelities first and bounds the bias of the others
         with probability `bias_confidence`; if there are too few candidates for that to pay, the truest
-        fidelity alone is used.
+        fidelity alone is used. Fidelities that cost more than a twentieth of the truest do not pay on shared
+        splits: they are left out before anything is spent.
     costs
         The cost of a fit at each fidelity; in proportion to the amounts by default, so that the unit is
         one fit at the truest fidelity.
     delta
         Probability of a wrong answer that is allowed.
     epsilon
-        A candidate within this of the best is good enough; a hundredth of the score range by default, or
-        half a standard deviation of a normal score.
+        A candidate within this of the best is good enough, in units of the score: a hundredth of the score range
+        by default, 0.01 if there is none. Give your own for metrics on another scale than 0 to 1.
     max_cost
         What the search may cost in all, its pilot included.
     policy
-        Which policy searches, as ``name:key=value,...``; ``batch`` is how many fits it asks for at a time.
+        Which policy searches, as ``name:key=value,...``; ``"mf-race"`` by default. All others take scores for
+        independent, so they must be told to draw a split of its own for every fit, and need a `score_range`:
+        ``"mf-toptwo:independent=true"``.
     scoring
         A name or a function, as for GridSearchCV; one metric.
     score_range
-        The smallest and the largest value of the metric, (0, 1) by default: the guarantee then needs no
-        other assumption. The narrower, the fewer fits; with `clip`, ``(0.9, 1.0)`` tells good candidates
-        apart and calls all below 0.9 equally bad. ``mf.Gaussian(sigma)`` says that scores are normal with
-        this standard deviation or less, which takes far fewer fits; ``"normal"`` takes the largest one
-        that is seen in the better half of some candidates, each measured `pilot_repeats` times.
+        What is known of scores. By default, also as ``"normal"``, that differences of candidates on a split are
+        normal; ``mf.Gaussian(caution=..., resolution=...)`` says how far to trust in that. ``(low, high)``, the
+        smallest and the largest value of the metric, needs no other assumption and takes many more fits. The
+        narrower, the fewer; with `clip`, ``(0.9, 1.0)`` tells good candidates apart and calls all below 0.9 equally
+        bad. ``mf.Bounded(low, high, swing=R)`` says that no difference strays more than R from its mean.
     clip
         Whether scores beyond the range count as its ends; otherwise they are errors.
     test_size, splitter
-        How samples are split: a share for scoring, or a splitter of scikit-learn that shuffles, or a
-        function ``(X, y, groups, seed)`` that returns the indices for training and scoring.
+        How samples are split: a share for scoring, or a splitter of scikit-learn that shuffles (the first of its
+        splits is used, with a new seed for every split), or a function ``(X, y, groups, seed)`` that returns the
+        indices for training and scoring.
     bias_confidence, pilot, pilot_repeats
         For ``biases="calibrate"``: what is promised of each bound, on how many candidates (the fewest
         that can promise it, by default), measured how often each.
@@ -111,13 +118,16 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     Attributes
     ----------
     best_params_, best_index_, best_score_, best_estimator_
-        As for GridSearchCV. `best_score_` is the mean score at the truest fidelity, or the middle of the
-        candidate's interval where it was not measured there; NaN if nothing was measured, as with a
-        single candidate.
+        As for GridSearchCV. `best_score_` is the mean score at the truest fidelity at which the candidate was
+        measured; NaN if nothing was measured, as with a single candidate.
     best_confidence_
-        How sure it is that no candidate is better by more than `epsilon`, provided that the biases hold.
+        How sure it is that no candidate is better by more than `epsilon`, provided that scores are what
+        `score_range` says and that the biases hold.
     cv_results_
-        One row per candidate, with the bounds of its true score, and fits and means at each fidelity.
+        One row per candidate: mean and standard deviation of its scores at the truest fidelity, its rank (the answer
+        first, then by how long it stayed in the race), fits and cost, and ``difference``, by how much the best is
+        ahead of it on the splits of both, with ``difference_low`` and ``difference_high``, between which all true
+        differences lie with probability 1 - `delta`.
     cost_, n_fits_, n_samples_fitted_
         What it took, the pilot included.
     study_, result_
@@ -136,7 +146,7 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     >>> from mfbandit.sklearn import MultiFidelitySearchCV
     >>> X, y = load_iris(return_X_y=True)
     >>> grid = {"max_depth": [1, 3]}
-    >>> search = MultiFidelitySearchCV(DecisionTreeClassifier(), grid, biases=0.3, random_state=0)
+    >>> search = MultiFidelitySearchCV(DecisionTreeClassifier(), grid, random_state=0)
     >>> search.fit(X, y).best_params_
     {'max_depth': 3}
     >>> search.best_confidence_ >= 0.95

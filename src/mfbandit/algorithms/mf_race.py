@@ -25,14 +25,14 @@ from mfbandit.confidence.race_rules import blocks_at_least, lane_shares, weights
 from mfbandit.core import STUDENT, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
 
-__all__ = ["MFRace"]
+__all__ = ["TRIED", "MFRace"]
 
 #: Nobody leads for the first blocks, on which whoever seems best changes too often.
 _FIRST = 2
 #: So many more blocks than are open are opened at once, as a part of them.
 _GROWTH = 0.02
 #: A lane is tried if a pull costs at most this part of one in the truest lane: trying it then costs next to nothing.
-_TRIED = 0.05
+TRIED = 0.05
 #: Nobody leaves it before that much of a pull in the truest lane is spent.
 _PATIENCE = 0.25
 
@@ -90,7 +90,8 @@ def recommend(problem: Arrays, params: RaceParams, state: State) -> int:
     for arm in range(state.pulls.shape[0]):
         if state.own.beaten[arm] == 1:
             continue
-        mean = lane_mean(problem, state, arm, lane)
+        # A round that is not over has arms without any reward, which no sum of 0 may put first.
+        mean = lane_mean(problem, state, arm, lane) if state.pulls[arm, lane] > 0 else -math.inf
         if found < 0 or mean > best:
             found, best = arm, mean
     return found
@@ -301,7 +302,7 @@ class MFRace(Policy):
             led=is_led(problem),
             at_least=blocks_at_least(problem.blocks.caution),
             batch=self.batch,
-            tried=_TRIED,
+            tried=TRIED,
         )
         parts = (look_sums, near_sums, seat_sums) if normal else (look_bets, near_bets, seat_bets)
         return Algorithm(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -11,22 +13,28 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from mfbandit.algorithms import Policy, policy
+from mfbandit.algorithms.mf_race import TRIED
 from mfbandit.calibration import Calibration
-from mfbandit.errors import InvalidInput
+from mfbandit.core import Goal
+from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.problem import Bounded, Fidelity, Gaussian, Problem, RewardKind
-from mfbandit.search.candidates import Candidate, candidate_names, list_candidates, result_columns
+from mfbandit.search.candidates import Candidate, candidate_names, list_candidates
 from mfbandit.search.measure import Measured, Task, measure
 from mfbandit.search.pilot import check_repeats, pilot_size, run_pilot, worth_a_pilot
 from mfbandit.search.rungs import SAMPLES, Rung, list_rungs, read_biases, with_costs
 from mfbandit.search.splits import check_split, classes_of, make_splitter
+from mfbandit.search.table import Scores, best_score, results_table
 from mfbandit.study import Pull, Study, create_study
 
 __all__ = ["Search"]
 
-#: The default policy asks for several fits at a time, so that they can run at once.
-_POLICY = "mf-toptwo:batch=4"
-#: More than any policy plans in one round for its few leading arms; joblib deals with what is too much.
+#: A round of a race has a fit of every candidate left, so that they can run at once.
+_POLICY = "mf-race"
+#: So many fits are handed to joblib at a time, which deals with what is too much.
 _AT_ONCE = 1024
+#: Which difference of normal scores does not matter; right for metrics of about 0 to 1.
+_EPSILON = 0.01
 
 
 class Search:
@@ -49,6 +57,7 @@ class Search:
         self.random = random
         self.seed = int(random.randint(np.iinfo(np.int32).max))
         self.reward = _reward_kind(chosen.score_range)
+        self.policy: Policy = policy(_POLICY if chosen.policy is None else chosen.policy)
         self.task = self._task(X, y, groups, fit_params, scorer)
         self.candidates = list_candidates(chosen.param_grid, chosen.param_distributions, chosen.n_candidates, random)
         self.names = candidate_names(self.candidates)
@@ -58,8 +67,9 @@ class Search:
         self.pilot_cost = 0.0
         self.fits = 0
         self.samples = 0
-        if chosen.score_range == "normal":
-            self.reward = Gaussian(self._noise())
+        self.scores: Scores = defaultdict(dict)
+        # Before a pilot costs anything.
+        self.policy.check(self._problem([0.0]), Goal())
         self.biases = self._biases()
         self._keep_what_helps()
 
@@ -97,31 +107,6 @@ class Search:
             raise InvalidInput(f"resource {chosen.resource!r} is among the parameters to search; it cannot be both")
         return list_rungs(chosen.resource, chosen.fidelities, chosen.factor, known[chosen.resource], 1)
 
-    def _noise(self) -> float:
-        """The largest standard deviation of scores in the better half of some candidates."""
-        repeats = check_repeats(self.chosen.pilot_repeats)
-        size = min(len(self.candidates), pilot_size(self.chosen.bias_confidence))
-        drawn = self.random.choice(len(self.candidates), size=size, replace=False)
-        seeds = np.random.SeedSequence([self.seed, 2]).generate_state(size * repeats).reshape(size, repeats)
-        jobs = [
-            (self.candidates[k], self.names[k], self.rungs[-1], int(seeds[place, turn] >> 1))
-            for place, k in enumerate(drawn)
-            for turn in range(repeats)
-        ]
-        measured = self._measure_all(jobs)
-        self.pilot_cost += len(jobs) * self.costs[-1]
-        self._count(measured)
-        scores = np.array([one.score for one in measured]).reshape(size, repeats)
-        # Poor candidates vary most, and are told from the best whatever their noise.
-        better = np.argsort(-scores.mean(axis=1), kind="stable")[: (size + 1) // 2]
-        sigma = float(scores[better].std(axis=1, ddof=1).max())
-        if not sigma > 0.0:
-            raise InvalidInput(
-                "scores do not vary between splits, so their noise cannot be estimated: state a score_range"
-            )
-        self._say(1, f"scores vary with a standard deviation of up to {sigma:.3g}")
-        return sigma
-
     # Biases
 
     def _biases(self) -> list[float]:
@@ -146,6 +131,7 @@ class Search:
 
     def _calibrated(self) -> list[float]:
         chosen = self.chosen
+        repeats = check_repeats(chosen.pilot_repeats)
         size = pilot_size(chosen.bias_confidence) if chosen.pilot is None else chosen.pilot
         whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
         if not whole or size < pilot_size(chosen.bias_confidence):
@@ -153,19 +139,22 @@ class Search:
                 f"pilot must be a whole number >= {pilot_size(chosen.bias_confidence)} to promise a "
                 f"bias_confidence of {chosen.bias_confidence:g}, got {size!r}"
             )
+        self._keep([m for m in range(len(self.rungs)) if self._is_tried(m)])
         useless = [*[math.inf] * (len(self.rungs) - 1), 0.0]
-        if len(self.rungs) == 1 or not worth_a_pilot(len(self.candidates), size):
+        if len(self.rungs) == 1:
+            return useless
+        if not worth_a_pilot(len(self.candidates), size):
             self._say(1, f"{len(self.candidates)} candidates are too few for a pilot of {size} to pay")
             return useless
         drawn = self.random.choice(len(self.candidates), size=size, replace=False)
-        cost = size * chosen.pilot_repeats * sum(self.costs)
+        cost = size * repeats * sum(self.costs)
         if chosen.max_cost is not None and cost > chosen.max_cost / 2:
             self._say(1, f"a pilot would cost {cost:g}, more than half of max_cost={chosen.max_cost:g}")
             return useless
         self.calibration, measured = run_pilot(
             [self.candidates[k] for k in drawn],
             self.rungs,
-            chosen.pilot_repeats,
+            repeats,
             self.seed,
             chosen.bias_confidence,
             self.reward,
@@ -176,17 +165,29 @@ class Search:
         self._say(1, self.calibration.statement)
         return list(self.calibration.biases)
 
-    def _keep_what_helps(self) -> None:
-        """Drop fidelities that may be off by so much that they tell next to nothing.
+    def _is_tried(self, rung: int) -> bool:
+        """Whether fits at a rung can pay: a race of few candidates tries only what costs next to nothing."""
+        return not self.policy.on_blocks or rung == len(self.rungs) - 1 or self.costs[rung] <= TRIED * self.costs[-1]
 
-        That is half the range of scores. Of normal scores it is five standard deviations: two candidates
-        that differ by more are told apart by a fit or two at the truest fidelity.
-        """
-        useless = 5 * self.reward.scale if isinstance(self.reward, Gaussian) else self.reward.span / 2
-        kept = [m for m, bias in enumerate(self.biases) if bias < useless or m == len(self.rungs) - 1]
+    def _keep_what_helps(self) -> None:
+        """Drop fidelities that are never used, or may be off by so much (half the range) that they tell nothing."""
+        useless = math.inf if isinstance(self.reward, Gaussian) else self.reward.span / 2
+        last = len(self.rungs) - 1
+        kept = [m for m, bias in enumerate(self.biases) if m == last or (bias < useless and self._is_tried(m))]
+        self.biases = [self.biases[m] for m in kept]
+        self._keep(kept)
+
+    def _keep(self, kept: list[int]) -> None:
+        """Keep some rungs, and say so if others are too expensive to pay."""
+        costly = [rung.name for m, rung in enumerate(self.rungs) if not self._is_tried(m)]
+        if costly:
+            self._say(
+                1,
+                f"fits at {', '.join(costly)} cost more than {TRIED:g} of one at {self.rungs[-1].name}: they would not "
+                "pay, and are left out",
+            )
         self.rungs = [self.rungs[m] for m in kept]
         self.costs = [self.costs[m] for m in kept]
-        self.biases = [self.biases[m] for m in kept]
 
     # The study
 
@@ -198,8 +199,11 @@ class Search:
         told = 1
         with Parallel(n_jobs=self.chosen.n_jobs) as parallel:
             while not self.study.done:
-                pulls = self.study.ask(_AT_ONCE)
-                jobs = [(arms[pull.arm], pull.arm, rungs[pull.fidelity], pull.seed) for pull in pulls]
+                pulls = self._ask()
+                if not pulls:
+                    break
+                # Fits of all candidates on one block have one seed, and so one split and one part of it.
+                jobs = [(arms[pull.arm], pull.arm, rungs[pull.fidelity], int(pull.block_seed or 0)) for pull in pulls]
                 measured = self._measure_all(jobs, parallel)
                 self._tell(pulls, measured)
                 if self.chosen.verbose and self.fits >= told:
@@ -213,29 +217,50 @@ class Search:
 
     def _new_study(self) -> Study:
         chosen = self.chosen
-        fidelities = [
-            Fidelity(rung.name, cost, bias)
-            for rung, cost, bias in zip(self.rungs, self.costs, self.biases, strict=True)
-        ]
         left = None if chosen.max_cost is None else chosen.max_cost - self.pilot_cost
         return create_study(
-            Problem(self.names, fidelities, self.reward),
+            self._problem(self.biases),
             delta=chosen.delta,
             epsilon=self._epsilon(),
             max_cost=left,
-            policy=_POLICY if chosen.policy is None else chosen.policy,
+            policy=self.policy,
             seed=self.seed,
             name="search",
         )
 
+    def _problem(self, biases: list[float]) -> Problem:
+        """The problem with as many of the truest rungs as there are biases."""
+        used = zip(self.rungs[-len(biases) :], self.costs[-len(biases) :], biases, strict=True)
+        fidelities = [Fidelity(rung.name, cost, bias) for rung, cost, bias in used]
+        return Problem(self.names, fidelities, self.reward, blocks="unlimited")
+
     def _epsilon(self) -> float:
         if self.chosen.epsilon is not None:
             return float(self.chosen.epsilon)
-        return self.reward.scale / 2 if isinstance(self.reward, Gaussian) else self.reward.span / 100
+        return _EPSILON if isinstance(self.reward, Gaussian) else self.reward.span / 100
+
+    def _ask(self) -> list[Pull]:
+        """The next pulls; none, with a warning, if scores turn out not to be normal at all."""
+        try:
+            return self.study.ask(_AT_ONCE)
+        except StudyError:
+            seen = {score for scores in self.scores.values() for score in scores.values()}
+            if not isinstance(self.reward, Gaussian) or not seen <= {0.0, 1.0}:
+                raise
+        warnings.warn(
+            f"the scores of {self.fits} fits are all 0 or 1, and nothing can be shown as if they were normal: the "
+            "search ends here, with no confidence in its answer; score_range=(0, 1) goes on",
+            stacklevel=4,
+        )
+        return []
 
     def _tell(self, pulls: list[Pull], measured: list[Measured]) -> None:
         for pull, one in zip(pulls, measured, strict=True):
             self.study.tell(pull, one.score)
+            # A block is shared, or else of this pull alone.
+            self.scores[pull.arm, pull.fidelity][pull.id if self.policy.independent else int(pull.block or 0)] = (
+                one.score
+            )
         self._count(measured)
 
     def _measure_all(self, jobs: list[tuple[Candidate, str, Rung, int]], parallel: Any = None) -> list[Measured]:
@@ -266,16 +291,12 @@ class Search:
         """The attributes of a fitted search."""
         answer = self.result.best
         best = 0 if answer is None else self.names.index(answer)
-        table = self._table(best)
-        score = table["mean_test_score"][best]
-        if math.isnan(score) and self.result.pulls:
-            score = (table["lower_bound"][best] + table["upper_bound"][best]) / 2
         return {
             "best_index_": best,
             "best_params_": self.candidates[best],
-            "best_score_": float(score),
+            "best_score_": best_score(self.names[best], self.rungs, self.scores),
             "best_confidence_": 1.0 if len(self.names) == 1 else self.result.confidence,
-            "cv_results_": table,
+            "cv_results_": results_table(self.candidates, self.result, self.rungs, self.scores),
             "cost_": self.result.cost + self.pilot_cost,
             "n_fits_": self.fits,
             "n_samples_fitted_": self.samples,
@@ -286,42 +307,21 @@ class Search:
             "biases_": self.biases,
         }
 
-    def _table(self, best: int) -> dict[str, Any]:
-        arms, truth = self.result.arms, self.rungs[-1].name
-        low, high = np.array([arm.low for arm in arms]), np.array([arm.high for arm in arms])
-        table: dict[str, Any] = dict(result_columns(self.candidates))
-        table["params"] = self.candidates
-        table["mean_test_score"] = _filled([arm.means[truth] for arm in arms])
-        table["lower_bound"], table["upper_bound"] = low, high
-        table["rank_test_score"] = _ranks(best, (low + high) / 2)
-        table["cost"] = np.array([arm.cost for arm in arms])
-        for rung in self.rungs:
-            table[f"n_fits at {rung.name}"] = np.array([arm.pulls[rung.name] for arm in arms])
-            table[f"mean_score at {rung.name}"] = _filled([arm.means[rung.name] for arm in arms])
-        return table
-
-
-def _filled(values: list[float | None]) -> Any:
-    return np.array([math.nan if value is None else value for value in values])
-
-
-def _ranks(best: int, middles: Any) -> Any:
-    """The answer is first; others follow by the middle of their interval."""
-    order = [best, *(int(k) for k in np.argsort(-middles, kind="stable") if k != best)]
-    ranks = np.empty(len(order), dtype=np.int32)
-    ranks[order] = np.arange(1, len(order) + 1)
-    return ranks
-
 
 def _reward_kind(score_range: Any) -> RewardKind:
-    if score_range is None:
-        return Bounded()
-    if isinstance(score_range, str) and score_range == "normal":
-        return Gaussian(1.0)  # until the noise is measured
+    if score_range is None or (isinstance(score_range, str) and score_range == "normal"):
+        return Gaussian()
+    if isinstance(score_range, Gaussian) and score_range.sigma is not None:
+        raise InvalidInput(
+            f"score_range is {score_range}, but candidates are compared on the same splits, where the noise of single "
+            "scores is not what counts: leave sigma out"
+        )
     if isinstance(score_range, Bounded | Gaussian):
         return score_range
     if not isinstance(score_range, tuple | list) or len(score_range) != 2:
-        raise InvalidInput(f"score_range must be (low, high), 'normal' or Gaussian(sigma), got {score_range!r}")
+        raise InvalidInput(
+            f"score_range must be (low, high), 'normal', Bounded(...) or Gaussian(...), got {score_range!r}"
+        )
     return Bounded(*score_range)
 
 
