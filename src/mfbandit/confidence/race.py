@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mfbandit.blocks import is_led
 from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths, sure_difference
 from mfbandit.confidence.race_lane import Lane
+from mfbandit.confidence.race_limits import bracket, highest_rejected
 from mfbandit.confidence.race_rules import TOLERANCE, Weights, lane_shares, weights
 from mfbandit.confidence.race_student import Guards, student_peaks
 from mfbandit.core import STUDENT, Arrays, State, arrays
@@ -33,8 +34,6 @@ Flags = npt.NDArray[np.bool_]
 _CELLS, _ALL_PAIRS = 2_000_000, 20_000_000
 #: After so many rewards that are all 0 or 1 there is no evidence that takes them for normal.
 _WHOLE = 20
-#: Steps of a search by halves, and of one outwards.
-_HALVES, _OUTWARDS = 34, 24
 
 
 @dataclass(frozen=True)
@@ -249,33 +248,22 @@ class Race:
 
     def _highest_rejected(self, winners: Ints, losers: Ints, log_level: Floats, top: float) -> Floats:
         """The highest shift up to `top` that is rejected; -1 or, for normal rewards, -inf if there is none."""
-        high = np.full(winners.size, top)
-        low = np.full(winners.size, -1.0)
-        if self._normal:
-            high, low = self._bracket(winners, losers, log_level, top)
-        done = self._rejected(winners, losers, high, log_level)
-        open_pairs = np.flatnonzero(~done & np.isfinite(low))
-        for _ in range(_HALVES):
-            middle = 0.5 * (low + high)[open_pairs]
-            beyond = self._rejected(winners[open_pairs], losers[open_pairs], middle, log_level)
-            low[open_pairs[beyond]], high[open_pairs[~beyond]] = middle[beyond], middle[~beyond]
-        return np.where(done, top, low)
+        high, low = np.full(winners.size, top), np.full(winners.size, -1.0)
 
-    def _bracket(self, winners: Ints, losers: Ints, log_level: Floats, top: float) -> tuple[Floats, Floats]:
-        """Shifts between which rejection ends, where rewards have no range."""
+        def rejected(pairs: Ints, shift: Floats) -> Flags:
+            return self._rejected(winners[pairs], losers[pairs], shift, log_level)
+
+        if self._normal:
+            high, low = bracket(rejected, self._scale(winners, losers), top)
+        return highest_rejected(rejected, high, low, top)
+
+    def _scale(self, winners: Ints, losers: Ints) -> Floats:
+        """The largest difference of each pair on a block, and what a lane may be off by."""
         with np.errstate(invalid="ignore"):
             apart = np.abs(self.rewards[:, winners] - self.rewards[:, losers])
-        scale = np.where(np.isnan(apart), 0.0, apart).max(axis=(0, 2), initial=0.0)
-        scale += max(float(lane.allowed(winners, losers).max(initial=0.0)) for lane in self._lanes)
-        high = np.minimum(scale, top)
-        low = np.full(winners.size, -math.inf)
-        for k in range(_OUTWARDS):
-            trial = -scale * 2.0**k
-            open_pairs = np.flatnonzero(np.isinf(low) & (trial < high))
-            found = self._rejected(winners[open_pairs], losers[open_pairs], trial[open_pairs], log_level)
-            low[open_pairs[found]] = trial[open_pairs[found]]
-            high[open_pairs[~found]] = trial[open_pairs[~found]]
-        return high, low
+        found = np.where(np.isnan(apart), 0.0, apart).max(axis=(0, 2), initial=0.0)
+        off = max(float(lane.allowed(winners, losers).max(initial=0.0)) for lane in self._lanes)
+        return np.asarray(found + off)
 
     # What follows
 
