@@ -16,7 +16,7 @@ LASTING = Failure("NameError: judge", "lasting", None)
 
 
 def pull(number, arm="a", fidelity="quick"):
-    return SimpleNamespace(id=number, arm=arm, fidelity=fidelity)
+    return SimpleNamespace(id=number, arm=arm, fidelity=fidelity, block=None)
 
 
 class Clock:

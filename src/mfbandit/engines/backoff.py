@@ -84,8 +84,8 @@ class Backoff:
         self._patience, self._clock = patience, clock
         self._chance = random.Random().random if chance is None else chance
         self._troubles: dict[int, _Trouble] = {}
-        #: Pulls that failed since the last success, and their arms.
-        self._failing: dict[int, str] = {}
+        #: Pulls that failed since the last success.
+        self._failing: dict[int, Pull] = {}
         #: The same by arm and fidelity, since each of them succeeded.
         self._cells: dict[tuple[str, str], set[int]] = {}
         #: Arms and fidelities that have given a reward in this run.
@@ -157,7 +157,7 @@ class Backoff:
         trouble.attempts += 1
         self._cells.setdefault((pull.arm, pull.fidelity), set()).add(pull.id)
         if failure.kind != LASTING:
-            self._failing[pull.id] = pull.arm
+            self._failing[pull.id] = pull
         if self._pause is not None:
             return self._failed_in_pause(self._pause, pull, failure, trouble)
         trouble.due = now
@@ -182,11 +182,14 @@ class Backoff:
             return True
         if not last and len(self._failing) < _BURST:
             return False
+        if pull.block is not None and self._worked and failure.kind != TEMPORARY:
+            # A block that fails for every arm is a bad block; an outage fails on the next one, too.
+            return len({one.block for one in self._failing.values()}) > 1
         return self._blameless(pull) or failure.kind == TEMPORARY
 
     def _blameless(self, pull: Pull) -> bool:
         """Whether what fails worked before, or others fail too."""
-        return (pull.arm, pull.fidelity) in self._worked or len(set(self._failing.values())) > 1
+        return (pull.arm, pull.fidelity) in self._worked or len({one.arm for one in self._failing.values()}) > 1
 
     def _begin_pause(self, failure: Failure, trouble: _Trouble) -> Verdict:
         now = self._clock()
