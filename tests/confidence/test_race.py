@@ -18,7 +18,7 @@ from mfbandit.confidence.race_rules import (
     blocks_at_least,
     weights,
 )
-from mfbandit.confidence.race_student import least_step, log_evidence, log_gate, typical_spread
+from mfbandit.confidence.race_student import _log_limit, least_step, log_evidence, log_gate, typical_spread
 from mfbandit.confidence.student import log_student
 
 NAN = math.nan
@@ -124,6 +124,14 @@ def test_students_evidence_is_an_integral_and_the_kernels(n, t):
     assert value == pytest.approx(quadrature(n, t), rel=1e-7, abs=1e-8)
     assert value == pytest.approx(log_student(n, t), rel=1e-9, abs=1e-9)
     assert value <= log_gate(np.array([n]), np.array([t]))[0]
+
+
+@pytest.mark.parametrize("n", [64, 100, 1_000, 10_000])
+def test_what_spares_the_evidence_of_many_blocks_is_never_below_it(n):
+    t = np.linspace(1e-6, 1.0, 60) * math.sqrt(n)
+    above = _log_limit(np.full(t.size, float(n)), t) - log_evidence(np.full(t.size, n), t)
+    assert above.min() > 0.015
+    assert above.max() < 0.021
 
 
 def test_long_paths_do_not_overflow():

@@ -109,3 +109,17 @@ def test_an_epsilon_as_large_as_the_range_is_met_at_once(epsilon, blocks):
     assert result.status == "certified"
     assert result.pulls <= 4
     assert verify(result.certificate).valid
+
+
+def test_a_block_that_fails_for_every_arm_is_given_up_and_not_waited_for():
+    """It is no outage: run again it would fail again."""
+    problem = mf.Problem(["a", "b", "c"], [("only", 1.0)], reward="bernoulli", blocks=40)
+
+    def broken_item(pull):
+        if pull.block == 7:
+            raise ValueError("item 7 cannot be read")
+        return float(pull.arm == "c" if pull.block % 3 else pull.block % 2)
+
+    limits = {"on_failure": "worst", "retries": 1, "failure_patience": 5.0}
+    result = mf.identify(problem, broken_item, progress=False, delta=1e-9, **limits)
+    assert (result.best, result.status, result.certificate["missing"]) == ("c", "certified", 3)
