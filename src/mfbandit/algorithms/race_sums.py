@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from mfbandit.algorithms.race_memory import RaceParams, beat, gap_bound
+from mfbandit.confidence.race_rules import BLOCKS_WITHOUT_NOISE
 from mfbandit.confidence.student import ascending, at_most, log_student, lower_median
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel
@@ -20,6 +21,7 @@ _MANY = 20
 #: What rounding makes of equal rewards is less than this part of the largest difference.
 _NOISE = 1e-9
 _SLACK = 1e-9
+_WITHOUT_NOISE = BLOCKS_WITHOUT_NOISE
 
 
 @kernel
@@ -132,6 +134,8 @@ def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: i
     if rules.caution > 0.0:
         margin = rules.caution * typical_spread(state, lane, place, comparator)
     step = rules.resolution if rules.resolution > 0.0 else memory.least[lane]
+    if step == 0.0 and n < _WITHOUT_NOISE:
+        return
     floor = step * step / 12.0
     level = params.log_level - math.log(params.shares[lane]) + _SLACK
     pair = level - math.log(params.pair_weight)

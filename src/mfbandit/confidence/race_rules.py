@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 __all__ = [
     "BETS",
+    "BLOCKS_WITHOUT_NOISE",
     "EFFECTS",
     "EFFECT_WEIGHTS",
     "TOLERANCE",
@@ -57,6 +58,10 @@ def blocks_at_least(caution: float) -> int:
     Few equal differences look as if there were no variance; where one bad block is allowed for, that does no harm.
     """
     return 3 if caution >= 1.0 else 5
+
+
+#: From how many blocks on it is, where no two arms of a lane ever differed: there is nothing yet to tell the noise by.
+BLOCKS_WITHOUT_NOISE = 60
 
 
 def lane_shares(lanes: int, truest: int) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.confidence.race_lane import Lane
-from mfbandit.confidence.race_rules import EFFECT_WEIGHTS, EFFECTS, blocks_at_least
+from mfbandit.confidence.race_rules import BLOCKS_WITHOUT_NOISE, EFFECT_WEIGHTS, EFFECTS, blocks_at_least
 
 __all__ = ["Guards", "least_step", "log_evidence", "log_gate", "student_peaks", "typical_spread"]
 
@@ -175,7 +175,8 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
             spread[winners == arm, : upto - start] = values[start:upto]
     null = lane.allowed(winners, losers) + shift
     excess = lane.rewards[winners, start:most] - lane.rewards[losers, start:most] - null[:, None]
-    counts = (np.arange(start, most) < reach[:, None]) & (count >= blocks_at_least(guards.caution))
+    least = np.where(step > 0.0, blocks_at_least(guards.caution), BLOCKS_WITHOUT_NOISE)
+    counts = (np.arange(start, most) < reach[:, None]) & (count >= least)
     excess = np.where(np.arange(start, most) < reach[:, None], excess, 0.0)
     ahead = np.cumsum(excess, axis=1) - spread
     power = np.cumsum(excess * excess, axis=1) + spread**2 + count * step**2 / 12.0
