@@ -137,3 +137,19 @@ def test_a_block_that_fails_for_every_arm_is_given_up_and_not_waited_for():
     limits = {"on_failure": "worst", "retries": 1, "failure_patience": 5.0}
     result = mf.identify(problem, broken_item, progress=False, delta=1e-9, **limits)
     assert (result.best, result.status, result.certificate["missing"]) == ("c", "certified", 3)
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+def test_a_result_says_where_differences_look_unlike_normal_ones(zeros: bool) -> None:
+    problem = mf.Problem(["good", "poor"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited")
+
+    def score(pull: mf.Pull) -> float:
+        chance = random.Random(pull.block_seed)
+        common, own = chance.gauss(0.0, 1.0), chance.gauss(0.02, 0.1)
+        lost = chance.random() < 0.2 if zeros else True
+        return common + (abs(own) if zeros else own) * lost * (pull.arm == "good")
+
+    result = mf.identify(problem, score, progress=False, max_cost=120)
+    assert bool(result.violations) == zeros
+    if zeros:
+        assert "'good' and 'poor' look unlike normal ones" in result.violations[0]

@@ -109,7 +109,7 @@ class Result:
     reasons: tuple[str, ...] = ()
     """Why the study failed, if it did."""
     violations: tuple[str, ...] = ()
-    """Where the data contradict bias bounds, and what was done about it."""
+    """Where the data contradict bias bounds, or look unlike what was assumed, and what was done about it."""
     tied: tuple[str, ...] = ()
     """The other arms that are known to be exactly as good as the best, on all blocks of a finite set."""
     regret_bound: float | None = None

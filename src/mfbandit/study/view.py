@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mfbandit.confidence.normality import unlike_normal
 from mfbandit.confidence.victories import Victory, confidence, interval, victories
 from mfbandit.core import PULLS, Arrays, Ints
 from mfbandit.study.course import Course
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from mfbandit.confidence.race import Race
 
 __all__ = ["View"]
+
+#: So many arms are named in a warning.
+_MOST_NAMED = 3
 
 
 class View:
@@ -129,18 +133,34 @@ class View:
         return self.settings.problem.reward.span
 
     def violations(self) -> list[str]:
-        """Where the data contradict bias bounds, and what was done about it, in words.
+        """Where the data contradict what was assumed, and what was done about it, in words.
 
-        Nothing on blocks: the alarm takes rewards for independent, and normal ones for those of a known sigma.
+        On blocks, where differences look unlike normal ones. Bias bounds are not watched there: the alarm takes
+        rewards for independent.
         """
         settings = self.settings
         if self.on_blocks:
-            return []
+            return self._unlike_normal()
         found = self.broken
         if settings.on_violation == "ignore" and self.arms and len(self.columns) > 1:
             places, total = range(len(self.arms)), settings.problem.n_arms
             found = broken_bounds(self.arrays, self.state, settings.alarm_level, self.arms, places, total)
         return sentences(settings.problem, found, settings.on_violation)
+
+    def _unlike_normal(self) -> list[str]:
+        """The arms whose differences to the answer look unlike normal ones, where the claim assumes them."""
+        problem = self.settings.problem
+        if self.best is None or problem.reward.low is not None:
+            return []
+        rewards = self.race.rewards[self.columns.index(problem.truest)]
+        words = {arm: unlike_normal(rewards[self.answer] - rewards[k]) for k, arm in enumerate(problem.arms)}
+        found = [(arm, said) for arm, said in words.items() if said is not None and arm != self.best]
+        named = [
+            f"differences of {self.best!r} and {arm!r} look unlike normal ones ({said}), which the claim assumes: "
+            "declare a range or a swing, or more caution"
+            for arm, said in found[:_MOST_NAMED]
+        ]
+        return named + ([f"so do those of {len(found) - len(named)} other arms"] if len(found) > len(named) else [])
 
     def intervals(self) -> dict[str, tuple[float, float]]:
         """Bounds of every arm's true mean, in units of the reward, of the arms in play.
