@@ -65,7 +65,7 @@ def test_what_is_beaten_is_seen(bench):
 def test_races_on_permuted_sets_are_rarely_wrong(bench, data, name):
     instance = data.load(name)
     for epsilon, delta in ((0.0, 0.2), (0.0, 0.05), (0.01, 0.2)):
-        count = bench.permuted_count(instance, epsilon=epsilon, delta=delta, runs=RUNS // 2)
+        count = bench.permuted_count(instance, epsilon=epsilon, delta=delta, runs=RUNS)
         assert count.chance > LEVEL, count
 
 
@@ -82,7 +82,7 @@ def test_permuted_sets_are_what_they_say(bench, data):
 def test_centred_scores_on_most_sets(bench, data, delta):
     """Normality is an assumption: four of five sets must keep to delta with the default caution."""
     instances = [data.load(name) for name in (*bench.CENTRED, "realsumm_abs")]
-    counts = [bench.centred_count(one, caution=1.0, delta=delta, runs=RUNS // 4) for one in instances]
+    counts = [bench.centred_count(one, caution=1.0, delta=delta, runs=RUNS) for one in instances]
     kept = sum(count.chance > LEVEL for count in counts)
     assert kept >= 0.8 * len(counts), counts
 
