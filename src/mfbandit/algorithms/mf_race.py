@@ -2,9 +2,9 @@
 
 For problems with blocks. Arms are compared on the same blocks, so what a block does to all of them cancels. The
 race is run in one lane after the other, from cheap to expensive. In a lane, every block is opened with
-a declared leader, and all arms left are measured on it. An arm leaves a lane when the next ones are worth more for
-their price; it does not come back. The truest lane comes last, and ends with the exact answer where the blocks
-are a finite set.
+a declared leader, and all arms left are measured on it, in turn: an arm with evidence against it pauses until the
+others have gone some way, so the answer before the end rests on more blocks of the few that may be it. The truest
+lane comes last, and ends with the exact answer where the blocks are a finite set.
 
 What it stops by is in `race_bets` for rewards with a range and in `race_sums` for normal ones.
 """
@@ -18,23 +18,24 @@ from typing import ClassVar
 
 from mfbandit.algorithms.policy import Policy
 from mfbandit.algorithms.race_bets import look_bets, near_bets, seat_bets
-from mfbandit.algorithms.race_memory import RaceMemory, RaceParams, gap_bound, seat
+from mfbandit.algorithms.race_lanes import TRIED, first_of, lane_mean, leave_lane, racing
+from mfbandit.algorithms.race_memory import RaceMemory, RaceParams, seat
 from mfbandit.algorithms.race_sums import look_sums, near_sums, seat_sums
 from mfbandit.blocks import is_led, open_block
 from mfbandit.confidence.race_rules import blocks_at_least, lane_shares, weights
 from mfbandit.core import STUDENT, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
 
-__all__ = ["TRIED", "MFRace"]
+__all__ = ["MFRace"]
 
 #: Nobody leads for the first blocks, on which whoever seems best changes too often.
 _FIRST = 2
 #: So many more blocks than are open are opened at once, as a part of them.
 _GROWTH = 0.02
-#: A lane is tried if a pull costs at most this part of one in the truest lane: trying it then costs next to nothing.
-TRIED = 0.05
-#: Nobody leaves it before that much of a pull in the truest lane is spent.
-_PATIENCE = 0.25
+#: An arm that pauses goes on when others were measured on so many times its blocks.
+_FARTHER = 8
+#: Who no longer pauses catches up by so many blocks at once, as a part of those it has.
+_CATCH_UP = 0.3
 
 
 @slot
@@ -53,131 +54,24 @@ def settle_in(state: State, lane: int, place: int) -> None:
 
 
 @kernel
-def lane_mean(problem: Arrays, state: State, arm: int, lane: int) -> float:
-    """The mean reward of an arm in a lane; with a range, cells that could not be had count as the low end."""
-    counted = state.pulls[arm, lane]
-    if problem.kind == 3:
-        counted -= state.blocks.missing[arm, lane]
-    return float(state.sums[arm, lane] / max(1, counted))
-
-
-@kernel
-def racing(state: State, arm: int) -> bool:
-    """Whether an arm is still in the lane that is raced in."""
-    return bool(state.own.beaten[arm] == 0 and state.own.gone[arm] == 0)
-
-
-@kernel
-def first_of(problem: Arrays, state: State, lane: int, but: int) -> int:
-    """The arm with the highest mean of those racing in a lane, but one; of equal ones who led last. -1 if none is."""
-    found, best = -1, 0.0
-    opened = state.blocks.opened[lane]
-    before = state.blocks.declared[lane, opened - 1, 0] if opened > 0 else -1
-    for arm in range(state.pulls.shape[0]):
-        if arm == but or not racing(state, arm) or state.pulls[arm, lane] == 0:
-            continue
-        mean = lane_mean(problem, state, arm, lane)
-        if found < 0 or mean > best or (mean == best and arm == before):
-            found, best = arm, mean
-    return found
-
-
-@kernel
 def recommend(problem: Arrays, params: RaceParams, state: State) -> int:
-    """The arm with the highest mean of those not beaten, in the truest lane if there is any reward."""
-    found, best = -1, 0.0
+    """The arm with the highest mean of those not beaten, in the truest lane if there is any reward.
+
+    Whoever pauses lies behind, whatever the mean on fewer blocks is.
+    """
+    found, best, most = -1, 0.0, 0
     lane = problem.truest if state.blocks.opened[problem.truest] > 0 else problem.order[state.own.lane[0]]
     for arm in range(state.pulls.shape[0]):
-        if state.own.beaten[arm] == 1:
+        if state.own.beaten[arm] == 0:
+            most = max(most, state.pulls[arm, lane])
+    for arm in range(state.pulls.shape[0]):
+        if state.own.beaten[arm] == 1 or (state.own.paused[arm] == 1 and state.pulls[arm, lane] < most):
             continue
         # A round that is not over has arms without any reward, which no sum of 0 may put first.
         mean = lane_mean(problem, state, arm, lane) if state.pulls[arm, lane] > 0 else -math.inf
         if found < 0 or mean > best:
             found, best = arm, mean
     return found
-
-
-@kernel
-def is_tried(problem: Arrays, params: RaceParams, lane: int) -> bool:
-    """Whether a lane is worth a try before the truest."""
-    arms = problem.cost.shape[0]
-    price = truest = 0.0
-    for arm in range(arms):
-        price += problem.cost[arm, lane]
-        truest += problem.cost[arm, problem.truest]
-    opening = problem.blocks.opening
-    telling = problem.kind == 3 or gap_bound(problem, lane, 0, arms - 1) < 1.0
-    cheap = price + opening[lane] <= params.tried * (truest + opening[problem.truest])
-    return bool(telling and cheap)
-
-
-@kernel
-def worth(difference: float, spread: float) -> float:
-    """Evidence that a block may bring, in nats."""
-    if difference <= 0.0:
-        return 0.0
-    return 0.5 * math.log1p(difference * difference / max(spread * spread, 1e-300))
-
-
-@kernel
-def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int) -> bool:
-    """Whether the truest lane is worth more for an arm than this one, by what its blocks so far say."""
-    n = min(state.pulls[leader, lane], state.pulls[arm, lane])
-    halted = problem.kind == 3 and (state.blocks.missing[leader, lane] > 0 or state.blocks.missing[arm, lane] > 0)
-    if halted:
-        # Normal differences are looked at up to a cell that could not be had, and no farther.
-        return True
-    if n * problem.cost[arm, lane] < _PATIENCE * problem.cost[arm, problem.truest]:
-        return False
-    total = squares = 0.0
-    for i in range(n):
-        gained = state.blocks.rewards[lane, leader, i] - state.blocks.rewards[lane, arm, i]
-        if gained == gained:
-            total += gained
-            squares += gained * gained
-    mean = total / n
-    variance = max(0.0, squares / n - mean * mean)
-    if problem.kind != 3:
-        # A few blocks on which all is equal do not mean that there is no spread.
-        variance += 0.25 / n
-    spread = math.sqrt(variance)
-    hoped = mean - gap_bound(problem, lane, leader, arm) + spread / math.sqrt(n)
-    here = worth(hoped, spread)
-    there = worth(abs(mean), spread)
-    return bool(here * problem.cost[arm, problem.truest] <= there * problem.cost[arm, lane])
-
-
-@kernel
-def left_in(state: State) -> int:
-    """How many arms race in the lane."""
-    count = 0
-    for arm in range(state.pulls.shape[0]):
-        if racing(state, arm):
-            count += 1
-    return count
-
-
-@kernel
-def leave_lane(problem: Arrays, params: RaceParams, state: State) -> int:
-    """Go on to the next lane while nobody has a reason to be in this one; the lane to race in."""
-    own = state.own
-    while True:
-        lane = problem.order[own.lane[0]]
-        if lane == problem.truest:
-            return int(lane)
-        opened = state.blocks.opened[lane]
-        stays = is_tried(problem, params, lane)
-        if stays and opened > 0:
-            leader = first_of(problem, state, lane, -1)
-            for arm in range(state.pulls.shape[0]):
-                if arm != leader and racing(state, arm) and is_done_here(problem, state, lane, leader, arm):
-                    own.gone[arm] = 1
-            stays = left_in(state) > 1 and opened != problem.blocks.size
-        if stays:
-            return int(lane)
-        own.lane[0] += 1
-        for arm in range(state.pulls.shape[0]):
-            own.gone[arm] = 0
 
 
 @kernel
@@ -233,8 +127,38 @@ def enough(problem: Arrays, state: State, lane: int, wanted: int) -> int:
 
 
 @kernel
+def rivals_going(state: State, leader: int) -> int:
+    """How many rivals of the leader race and do not pause."""
+    going = 0
+    for arm in range(state.pulls.shape[0]):
+        if arm != leader and racing(state, arm) and state.own.paused[arm] == 0:
+            going += 1
+    return going
+
+
+@kernel
+def all_caught_up(state: State, lane: int) -> bool:
+    """Whether all who race were measured on all blocks that are open."""
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm) and state.pulls[arm, lane] < state.blocks.opened[lane]:
+            return False
+    return True
+
+
+@kernel
+def next_blocks(params: RaceParams, state: State, lane: int, arm: int, others_first: bool) -> int:
+    """On how many blocks to measure an arm next; none if it pauses and others go first."""
+    n, opened = state.pulls[arm, lane], state.blocks.opened[lane]
+    paused = state.own.paused[arm] == 1
+    if paused and others_first and n * _FARTHER > opened:
+        return 0
+    at_once = max(params.batch, _FIRST, int((_GROWTH if paused else _CATCH_UP) * n))
+    return int(min(opened - n, at_once))
+
+
+@kernel
 def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
-    """Measure all arms left on the next blocks."""
+    """Measure the arms left on the next blocks, those that pause later than others."""
     arms = state.pulls.shape[0]
     lane = problem.order[state.own.lane[0]]
     if state.blocks.opened[lane] > 0:
@@ -249,15 +173,25 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
     if alive <= 1 or (params.epsilon > 0.0 and all_near(problem, params, state)):
         return 0
     lane = leave_lane(problem, params, state)
-    blocks = enough(problem, state, lane, params.batch)
-    if blocks == 0 or is_stuck(problem, params, state, lane):
+    if is_stuck(problem, params, state, lane):
         return 0
-    declare(problem, params, state, lane, blocks)
     leader = max(0, first_of(problem, state, lane, -1))
+    going = rivals_going(state, leader) > 0
+    if going or all_caught_up(state, lane):
+        blocks = enough(problem, state, lane, params.batch)
+        if blocks == 0 and problem.blocks.size == 0:
+            return 0
+        declare(problem, params, state, lane, blocks)
+        going = going and blocks > 0
     rows = 0
     for step in range(arms):
         arm = (leader + step) % arms
-        if racing(state, arm):
+        if not racing(state, arm):
+            continue
+        blocks = next_blocks(params, state, lane, arm, going)
+        if arm == leader:
+            blocks = state.blocks.opened[lane] - state.pulls[arm, lane]
+        if blocks > 0:
             out[rows, 0], out[rows, 1], out[rows, 2] = arm, lane, blocks
             rows += 1
     return rows

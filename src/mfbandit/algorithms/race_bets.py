@@ -17,6 +17,11 @@ from mfbandit.kernel import kernel
 
 __all__ = ["look_bets", "near_bets", "seat_bets"]
 
+#: An arm pauses while the evidence against it is at least that; it begins at the weights of what is followed, below 1.
+_AGAINST = 0.9
+#: Nobody pauses before so many blocks: evidence comes and goes at first.
+_PAUSED_FROM = 16
+
 
 @kernel
 def difference(state: State, lane: int, comparator: int, arm: int, position: int) -> float:
@@ -107,6 +112,7 @@ def look_arm(problem: Arrays, params: RaceParams, state: State, lane: int, arm: 
             total += params.pair_weight * capital(own.bets.capitals, lane, place, arm)
         if total >= need:
             return True
+        own.paused[arm] = 1 if total >= _AGAINST and blocks >= _PAUSED_FROM else 0
     return False
 
 

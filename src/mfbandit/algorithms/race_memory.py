@@ -89,6 +89,8 @@ class RaceMemory(NamedTuple):
     """The place, from cheap to expensive, of the lane that is raced in."""
     gone: Ints = integers("arms")
     """Whether an arm has left that lane for the next one."""
+    paused: Ints = integers("arms")
+    """Whether there is evidence against an arm, so that others are measured first."""
     held: Ints = integers("fidelities", comparators)
     """1 + the arm that has each place for comparators, 0 if nobody has."""
     newest: Ints = integers("fidelities")

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from mfbandit.algorithms import Policy, policy
-from mfbandit.algorithms.mf_race import TRIED
+from mfbandit.algorithms.race_lanes import TRIED
 from mfbandit.calibration import Calibration
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, StudyError

@@ -1,0 +1,70 @@
+"""The answer of a race before its certificate, and that arms which paused lose nothing."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import mfbandit as mf
+from mfbandit.instances import BlockTableLaw
+
+ARMS, ITEMS, RUNS = 24, 600, 300
+
+
+@pytest.fixture(scope="module")
+def scores():
+    """Right or wrong on items of all difficulties, by arms of nearly equal skill."""
+    draw = np.random.default_rng(7)
+    skill, difficulty = draw.normal(0.0, 0.5, ARMS), draw.normal(0.0, 1.5, ITEMS)
+    return (draw.random((ARMS, ITEMS)) < 1.0 / (1.0 + np.exp(difficulty - skill[:, None]))).astype(float)
+
+
+@pytest.fixture(scope="module")
+def instance(scores):
+    problem = mf.Problem(ARMS, [("right", 1.0)], blocks=ITEMS)
+    return mf.Instance(problem, law=BlockTableLaw(scores[:, None, :]))
+
+
+def highest_bound(scores, budget, seed):
+    """The answer of UCB-E: measure the highest mean + sqrt(1 / n) on 32 items more until the budget is spent."""
+    draw = np.random.default_rng(seed)
+    known = np.array([draw.permutation(row) for row in scores]).cumsum(axis=1)
+    seen = np.zeros(len(scores), dtype=int)
+    while seen.sum() < budget:
+        sums = np.where(seen > 0, known[np.arange(len(scores)), np.maximum(seen, 1) - 1], np.inf)
+        bound = np.where(seen < scores.shape[1], sums / np.maximum(seen, 1) + np.sqrt(1 / np.maximum(seen, 1)), -np.inf)
+        arm = int(np.argmax(bound))
+        seen[arm] = min(seen[arm] + 32, scores.shape[1])
+    sums = np.where(seen > 0, known[np.arange(len(scores)), np.maximum(seen, 1) - 1], -np.inf)
+    return int(np.argmax(sums / np.maximum(seen, 1)))
+
+
+@pytest.mark.parametrize("part", [0.1, 0.2])
+def test_an_answer_before_the_certificate_is_as_good_as_that_of_ucb_e(scores, instance, part):
+    budget, truth = part * scores.size, scores.mean(axis=1)
+    runs = mf.simulate(instance, trials=RUNS, seed=1, marks=[budget])
+    ours = int(np.sum(truth[runs.mark_best[:, 0]] == truth.max()))
+    theirs = sum(truth[highest_bound(scores, budget, seed)] == truth.max() for seed in range(RUNS))
+    assert ours >= binom.ppf(0.001, RUNS, theirs / RUNS)
+
+
+def test_arms_pause_and_are_measured_in_the_end(instance):
+    runs = mf.simulate(instance, trials=RUNS, seed=2, marks=[0.15 * ARMS * ITEMS])
+    best = int(np.argmax(instance.means[:, -1]))
+    midway = runs.mark_pulls[:, 0, :, 0]
+    # Whoever was measured on far fewer items than the answer lies behind; it goes on, or was beaten, later.
+    behind = midway.min(axis=1) < 0.5 * midway.max(axis=1)
+    assert behind.mean() > 0.5
+    assert np.all(runs.stopped)
+    assert binom.sf(int(np.sum(runs.best != best)) - 1, RUNS, 0.05) > 1e-3
+
+
+def test_a_small_set_is_known_whole_in_the_end_although_arms_pause():
+    draw = np.random.default_rng(3)
+    values = (draw.random((6, 40)) < 0.5).astype(float)
+    values[1] = values[0]
+    problem = mf.Problem(6, [("right", 1.0)], blocks=40)
+    instance = mf.Instance(problem, law=BlockTableLaw(values[:, None, :]))
+    runs = mf.simulate(instance, trials=500, seed=4, delta=1e-6)
+    truth = values.mean(axis=1)
+    assert np.all(truth[runs.best] == truth.max())
+    assert np.all(runs.cost <= 6 * 40)
