@@ -14,11 +14,11 @@ import argparse
 import numba
 import numpy as np
 import numpy.typing as npt
-from blocks_data import load, names
 from rich.console import Console
 from rich.table import Table
 
 import mfbandit as mf
+from blocks_data import load, names
 
 PARTS = (0.05, 0.1, 0.15, 0.25)
 #: How many items UCB-E measures at a time.
