@@ -60,13 +60,13 @@ REGISTRY: dict[str, Entry] = {
     "mf-toptwo": Entry(
         MFTopTwo,
         {},
-        "The default: near the limit, proven, no prior knowledge, always stops (ours)",
+        "The default: errors proven, cost near the limit in benchmarks, no prior knowledge (ours)",
         "mf-toptwo",
     ),
     "mf-race": Entry(
         MFRace,
         {},
-        "The default for problems with blocks: race on shared questions, splits or seeds, proven (ours)",
+        "The default for problems with blocks: race on shared questions, splits or seeds, errors proven (ours)",
         "mf-race",
     ),
     "lucb-a": Entry(
@@ -81,18 +81,23 @@ REGISTRY: dict[str, Entry] = {
         "LUCB with Explore-B: all fidelities until one is good enough, then that one (paper)",
         "lucb-b:top=0.95,second=0.75",
     ),
-    "lucb-c": Entry(LUCB, {"explore": "c"}, "LUCB with Explore-C: from cheap to dear as biases bite (paper)", "lucb-c"),
+    "lucb-c": Entry(
+        LUCB,
+        {"explore": "c"},
+        "LUCB with Explore-C: from the cheapest fidelity to the truest as biases bite (paper)",
+        "lucb-c",
+    ),
     "lucb-top": Entry(LUCB, {"explore": "top"}, "LUCB on the truest fidelity only", "lucb-top"),
     "lucb-a-stop": Entry(
         LUCB,
         {"explore": "a-stop"},
-        "LUCB with Explore-A, repaired so that it always stops (ours)",
+        "LUCB with Explore-A, repaired where the paper's need not stop (ours)",
         "lucb-a-stop:top=0.95,second=0.75",
     ),
     "lucb-b-stop": Entry(
         LUCB,
         {"explore": "b-stop"},
-        "LUCB with Explore-B, repaired so that it always stops (ours)",
+        "LUCB with Explore-B, repaired where the paper's need not stop (ours)",
         "lucb-b-stop:top=0.95,second=0.75",
     ),
     "mf-grad": Entry(
@@ -104,7 +109,7 @@ REGISTRY: dict[str, Entry] = {
     "iise": Entry(
         IISE,
         {},
-        "IISE of Poiani et al. 2022: elimination from cheap to dear (radius=practical is unproven)",
+        "IISE of Poiani et al. 2022: elimination from the cheapest fidelity on (radius=practical is unproven)",
         "iise",
     ),
     "successive-halving": Entry(
