@@ -1,3 +1,4 @@
+import math
 import pickle
 import re
 import shutil
@@ -137,6 +138,21 @@ def test_broken_bounds_are_shown():
     assert "The data contradict the bias bounds of arm" in page.text
     assert "the study stopped because the data contradict a bias bound" in page.text
     assert sentence(study.result()).startswith("The study stopped after")
+
+
+def test_a_race_says_how_far_the_best_is_ahead():
+    """The closest arm first, no bound of minus zero, and nobody is called beaten who is only within epsilon."""
+    rewards = {"a": [1.0, 1.0, 1.0, 0.0], "b": [1.0, 1.0, 0.0, 0.0], "c": [1.0, 1.0, 1.0, 0.0]}
+    problem = mf.Problem(list(rewards), [("exact", 1.0)], "bernoulli", blocks=4)
+    text = render(mf.identify(problem, lambda pull: rewards[pull.arm][pull.block], progress=False))
+    assert "With the same probability no arm is better than &#x27;a&#x27;." in text
+    assert f"needed: {-math.log(0.05):.2f}" in text
+    rows = re.findall(r"<tr[^>]*><td class='text'>(.*?)</td><td class='text'>(.*?)</td>(.*?)</tr>", text)
+    assert [(arm, verdict) for arm, verdict, _ in rows] == [("a", "best"), ("c", "equal"), ("b", "beaten")]
+    assert "<td>0</td><td>0</td>" in rows[1][2]
+    assert "-0<" not in text
+    equal = mf.Problem(["a", "b"], [("exact", 1.0)], "bernoulli", blocks="unlimited")
+    assert "at most 0.5 better" in render(mf.identify(equal, lambda pull: 1.0, epsilon=0.5, progress=False))
 
 
 def test_the_page_in_a_browser(tmp_path):

@@ -165,20 +165,21 @@ def _known(result: Result, truth: str | None) -> str:
     """What is known of each arm: bounds of its true mean or, on blocks, how far the best is ahead of it."""
     from mfbandit.plots_study import differences, intervals
 
-    holds = (
-        f"All of them hold at once, whenever one looks, with probability {1.0 - result.delta:g}, provided that the "
-        "bias bounds hold."
-    )
+    at_once = f"All of them hold at once, whenever one looks, with probability {1.0 - result.delta:g}, provided that"
+    holds = f"{at_once} the bias bounds hold."
     if not result.on_blocks:
         title, alternative = "What is known of each arm", "Bounds of every arm's true mean"
         return _section(title, f"Bounds of the true means. {holds}", intervals(result, truth=truth), alternative)
     if not result.differences:
         return ""
-    facts = [holds]
+    facts = [f"Bounds of the true mean of the best less that of the arm. {at_once} what the certificate assumes holds."]
+    if any(low <= 0.0 for low, _ in result.differences.values()):
+        facts.append("An arm can be shown not to be the best although its bounds hold 0: that takes less evidence.")
     if result.tied:
         facts.append(f"Exactly as good on all blocks: {', '.join(map(repr, result.tied))}.")
     if result.regret_bound is not None:
-        facts.append(f"No arm is better than {result.best!r} by more than {result.regret_bound:.4g}.")
+        by = f" by more than {result.regret_bound:.4g}" if result.regret_bound > 0.0 else ""
+        facts.append(f"With the same probability no arm is better than {result.best!r}{by}.")
     title = "How far the best is ahead of each arm"
     return _section(title, " ".join(facts), differences(result), "By how much the best is ahead of every other arm")
 
@@ -203,16 +204,20 @@ def _certificate(result: Result, study: Study | None) -> str:
     names = list(result.arms[0].pulls) if result.arms else []
     biases = result.certificate.get("biases", {})
     beaten = {entry["arm"]: entry for entry in result.certificate.get("evidence", [])}
-    threshold = result.certificate.get("threshold")
+    threshold = -math.log(result.delta) if result.on_blocks else result.certificate.get("threshold")
     head = "".join(f"<th>{escape(name)}{_bias(biases.get(name))}</th>" for name in names)
-    ordered = sorted(result.arms, key=lambda arm: (arm.arm != result.best, -arm.high, -arm.low))
+    ordered = sorted(result.arms, key=lambda arm: (arm.arm != result.best, *_closeness(arm, result)))
     rows = "".join(_arm_row(arm, result, names, beaten.get(arm.arm)) for arm in ordered)
     needed = "" if threshold is None else f"<small>needed: {threshold:.2f}</small>"
     bounds = "<th>ahead by at least</th><th>at most</th>" if result.on_blocks else _BOUNDS
-    about = "by how much the best is ahead of it" if result.on_blocks else "the bounds of its true mean"
+    about = "the bounds of its true mean, who beat it and by how much evidence (its logarithm)"
+    if result.on_blocks:
+        about = (
+            "the evidence that it is not better than the answer (its logarithm), by how much the best is ahead of it"
+        )
     return (
         f"<section><h2>The certificate</h2><p><b>{escape(str(result.certificate.get('claim', '')))}</b></p>"
-        f"<p>For each arm {about}, who beat it and by how much evidence (its logarithm), "
+        f"<p>For each arm {about}, "
         "and, at each fidelity, the mean of its rewards and the number of pulls.</p>"
         "<div class='scroll'><table><thead><tr><th class='text'>arm</th><th class='text'>verdict</th>"
         f"<th>evidence{needed}</th>{bounds}"
@@ -238,6 +243,14 @@ def _bias(bias: Any) -> str:
     if isinstance(bias, list):
         return "<small>bias per arm</small>"
     return f"<small>bias ≤ {bias:.4g}</small>" if bias else "<small>the truth</small>"
+
+
+def _closeness(arm: ArmResult, result: Result) -> tuple[float, float]:
+    """What arms are ordered by, those that are or may be the closest to the best first."""
+    if not result.on_blocks:
+        return -arm.high, -arm.low
+    low, high = result.differences.get(arm.arm, (math.inf, math.inf))
+    return high, low
 
 
 def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str, Any] | None) -> str:
@@ -271,6 +284,9 @@ def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> s
         return "best" if certified else "leads"
     if arm.arm in result.tied:
         return "equal"
+    if certified and result.epsilon and result.differences.get(arm.arm, (1.0, 1.0))[0] <= 0.0:
+        # It may be beaten or only within epsilon: the evidence of both is one number.
+        return f"at most {result.epsilon:g} better"
     winner = result.best if beaten is None else beaten.get("by", result.best)
     by = f" by {winner}" if winner != result.best else ""
     return f"beaten{by}" if certified else "open"
@@ -311,7 +327,8 @@ def _floored(confidence: float) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else "unknown"
+    # Without the sign of a zero.
+    return f"{value + 0.0:.4g}" if math.isfinite(value) else "unknown"
 
 
 def _amount(value: float) -> str:
