@@ -7,6 +7,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.algorithms.mf_race import MFRace
+from mfbandit.algorithms.race_sums import shows
 from mfbandit.blocks import enlarged
 from mfbandit.confidence.race import Race
 from mfbandit.core import Goal, arrays, new_state, observe_block
@@ -71,3 +72,18 @@ def test_what_the_policy_stops_by_is_proven_again(name):
     assert shown.all() or race.exact
     # It stops as soon as it can, so what is known is not much more than enough.
     assert race.confidence(answer) < 1.0 or race.exact or epsilon
+
+
+def test_differences_whose_squares_lose_their_digits_say_nothing():
+    """At 1e-162 squares are rounded to multiples of the least number there is: noise looked like a large effect."""
+    problem = mf.Problem(2, [("only", 1.0)], mf.Gaussian(), blocks="unlimited")
+    nobody, known = np.full((1, 12, 2), -1), np.full((2, 1), 12)
+    chance = np.random.default_rng(1)
+    for _ in range(60):
+        noise = chance.normal(size=(1, 2, 12))
+        tiny, small, plain = (
+            Race(problem, [0], 0.05, 0.0, noise * scale, known, nobody).log_p for scale in (1e-162, 1e-130, 1.0)
+        )
+        assert tiny.tolist() == [0.0, 0.0]
+        assert small == pytest.approx(plain)
+    assert not shows(12, 9e-162, 5e-323, 0.0, 0.0, 0.0, 3.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from mfbandit.algorithms.race_memory import RaceParams, beat, gap_bound
-from mfbandit.confidence.race_rules import BLOCKS_WITHOUT_NOISE
+from mfbandit.confidence.race_rules import BLOCKS_WITHOUT_NOISE, LEAST_SQUARES
 from mfbandit.confidence.student import ascending, at_most, log_student, lower_median
 from mfbandit.core import Arrays, State
 from mfbandit.kernel import kernel
@@ -22,6 +22,7 @@ _MANY = 20
 _NOISE = 1e-9
 _SLACK = 1e-9
 _WITHOUT_NOISE = BLOCKS_WITHOUT_NOISE
+_LEAST_SQUARES = LEAST_SQUARES
 
 
 @kernel
@@ -117,7 +118,7 @@ def shows(n: int, total: float, squares: float, bound: float, margin: float, flo
     spread = squares - 2.0 * bound * total + n * bound * bound + margin * margin + n * floor
     # By Cauchy and Schwarz it is no less than that; rounding can make it so where all differences are nearly the bound.
     spread = max(spread, gained * gained / n)
-    if spread <= 0.0:
+    if spread <= _LEAST_SQUARES:
         return False
     t = gained / math.sqrt(spread)
     return at_most(n, t) >= need and log_student(n, t) >= need

@@ -16,6 +16,7 @@ __all__ = [
     "BLOCKS_WITHOUT_NOISE",
     "EFFECTS",
     "EFFECT_WEIGHTS",
+    "LEAST_SQUARES",
     "TOLERANCE",
     "Weights",
     "bet_count",
@@ -35,6 +36,8 @@ EFFECTS: Floats = np.array([2.0 ** (2.75 - 0.5 * i) for i in range(16)])
 EFFECT_WEIGHTS: Floats = np.array([1.0 / (i + 6.0) for i in range(16)]) / math.fsum(1.0 / (i + 6.0) for i in range(16))
 #: What rounding may do to sums of rewards in [0, 1], per block.
 TOLERANCE = 1e-9
+#: Sums of squares below this say nothing: squares near the least number there is lose their digits.
+LEAST_SQUARES = 1e-280
 #: The truest lane's share of delta where there are several lanes.
 _TRUEST = 0.8
 

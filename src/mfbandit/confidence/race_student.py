@@ -13,7 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.confidence.race_lane import Lane
-from mfbandit.confidence.race_rules import BLOCKS_WITHOUT_NOISE, EFFECT_WEIGHTS, EFFECTS, blocks_at_least
+from mfbandit.confidence.race_rules import (
+    BLOCKS_WITHOUT_NOISE,
+    EFFECT_WEIGHTS,
+    EFFECTS,
+    LEAST_SQUARES,
+    blocks_at_least,
+)
 
 __all__ = ["Guards", "least_step", "log_evidence", "log_gate", "student_peaks", "typical_spread"]
 
@@ -180,7 +186,7 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
     excess = np.where(np.arange(start, most) < reach[:, None], excess, 0.0)
     ahead = np.cumsum(excess, axis=1) - spread
     power = np.cumsum(excess * excess, axis=1) + spread**2 + count * step**2 / 12.0
-    t = np.where(counts & (ahead > 0.0), ahead / np.sqrt(np.where(power > 0.0, power, math.inf)), 0.0)
+    t = np.where(counts & (ahead > 0.0), ahead / np.sqrt(np.where(power > LEAST_SQUARES, power, math.inf)), 0.0)
     return np.minimum(t, np.sqrt(count)), count
 
 
