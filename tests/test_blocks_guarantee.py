@@ -56,7 +56,7 @@ def test_what_is_beaten_is_seen(bench):
     """The count of beaten arms is not 0 by construction: an arm that is far behind is always in it."""
     problem = mf.Problem(5, [("only", 1.0)], "bernoulli", blocks="unlimited")
     race = mf.Instance(problem, [[0.9], [0.89], [0.1], [0.2], [0.3]], mf.BlockEffectLaw(0.5))
-    runs = mf.simulate(race, trials=100, seed=1, max_pulls=600)
+    runs = mf.simulate(race, trials=100, seed=1, max_pulls=600, policy=bench.TOGETHER)
     assert bench.beaten(runs, 2).all()
     assert not bench.beaten(runs, 0).any()
 

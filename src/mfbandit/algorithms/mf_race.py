@@ -24,6 +24,7 @@ from mfbandit.algorithms.race_sums import look_sums, near_sums, seat_sums
 from mfbandit.blocks import is_led, open_block
 from mfbandit.confidence.race_rules import blocks_at_least, lane_shares, weights
 from mfbandit.core import STUDENT, Algorithm, Arrays, Goal, Ints, State
+from mfbandit.errors import PolicyError
 from mfbandit.kernel import bind, kernel, slot
 
 __all__ = ["MFRace"]
@@ -205,17 +206,28 @@ class MFRace(Policy):
     ----------
     batch : int
         The least number of blocks that are opened at once.
+    pauses : bool
+        Whether arms with evidence against them are measured later than others, for a better answer before the
+        certificate. Without it, all arms left are measured on every block that is opened.
 
     Examples
     --------
     >>> import mfbandit as mf
     >>> mf.policy("mf-race:batch=4")
-    MFRace(fidelities='all', batch=4, independent=False)
+    MFRace(fidelities='all', batch=4, independent=False, pauses=True)
     """
+
+    pauses: bool = True
 
     guarantee: ClassVar[bool] = True
     on_blocks: ClassVar[bool] = True
     summary: ClassVar[str] = "Race on shared blocks"
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if not isinstance(self.pauses, bool):
+            raise PolicyError(f"pauses must be True or False, got {self.pauses!r}")
 
     @property
     def name(self) -> str:
@@ -236,6 +248,7 @@ class MFRace(Policy):
             led=is_led(problem),
             at_least=blocks_at_least(problem.blocks.caution),
             batch=self.batch,
+            pauses=self.pauses,
             tried=TRIED,
         )
         parts = (look_sums, near_sums, seat_sums) if normal else (look_bets, near_bets, seat_bets)

@@ -112,7 +112,7 @@ def look_arm(problem: Arrays, params: RaceParams, state: State, lane: int, arm: 
             total += params.pair_weight * capital(own.bets.capitals, lane, place, arm)
         if total >= need:
             return True
-        own.paused[arm] = 1 if total >= _AGAINST and blocks >= _PAUSED_FROM else 0
+        own.paused[arm] = 1 if params.pauses and total >= _AGAINST and blocks >= _PAUSED_FROM else 0
     return False
 
 

@@ -122,6 +122,8 @@ class RaceParams(NamedTuple):
     at_least: int
     """From how many blocks on normal differences are looked at."""
     batch: int
+    pauses: bool
+    """Whether arms with evidence against them are measured later than others."""
     tried: float
     """A lane is tried if it costs at most this part of the truest."""
 
