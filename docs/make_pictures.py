@@ -55,6 +55,43 @@ def course() -> None:
     figure.savefig(PICTURES / "course.png", dpi=130)
 
 
+#: The steps of a reward's way: what is done, where, and what is handed on.
+WAY = (
+    ("Problem", "model", "arms, fidelities, bounds"),
+    ("plan", "algorithms", "rows: arm, fidelity, how many"),
+    ("pull", "study", "one evaluation, with its seed"),
+    ("reward", "workers", "one number"),
+    ("log", "storage", "a record, in order"),
+    ("statistics", "core", "counts and sums, by stream"),
+    ("evidence", "confidence", "who is shown not to be the best"),
+    ("answer", "certificate", "best arm, confidence, proof"),
+)
+
+
+def way_of_a_reward() -> None:
+    """The way of a reward through the rooms, in two rows; from the evidence it goes back to the plan."""
+    figure, axes = plt.subplots(figsize=(10, 3.9), layout="constrained")
+    spots = [(i, 1.0) for i in range(4)] + [(3 - i, 0.0) for i in range(4)]
+    for (what, where, handed_on), (x, y) in zip(WAY, spots, strict=True):
+        axes.add_patch(plt.Rectangle((x - 0.36, y - 0.26), 0.72, 0.52, facecolor="#E8F1F8", edgecolor=COLOURS[0]))
+        axes.text(x, y + 0.12, what, ha="center", va="center", fontsize=13, weight="bold")
+        axes.text(x, y - 0.03, f"{where}/", ha="center", va="center", fontsize=10, family="monospace", color=COLOURS[0])
+        axes.text(x, y - 0.17, handed_on, ha="center", va="center", fontsize=7.5)
+    line = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.3}
+    for (x, y), (to_x, to_y) in zip(spots, spots[1:], strict=False):
+        across = 0.37 * (to_x - x)
+        down = 0.27 * (to_y - y)
+        axes.annotate("", (to_x - across, to_y - down), (x + across, y + down), arrowprops=line)
+    back = {**line, "linestyle": "--", "color": COLOURS[1]}
+    axes.annotate("", (1.0, 0.73), (1.0, 0.27), arrowprops=back)
+    axes.text(1.05, 0.5, "not sure yet: next round", va="center", fontsize=9, color=COLOURS[1])
+    axes.set_xlim(-0.45, 3.45)
+    axes.set_ylim(-0.35, 1.35)
+    axes.axis("off")
+    figure.savefig(PICTURES / "way_of_a_reward.png", dpi=130)
+
+
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     course()
+    way_of_a_reward()
