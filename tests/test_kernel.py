@@ -7,6 +7,7 @@ import pytest
 
 from mfbandit import kernel as module
 from mfbandit.kernel import bind, compiled, digest, kernel, slot, wrapped_product, wrapped_sum
+from mfbandit.part_code import part_compiler
 from mfbandit.rewards import mix
 
 RATE = 3
@@ -25,6 +26,11 @@ def middle(x):
 @kernel
 def whole(x):
     return RATE * middle(x)
+
+
+@kernel
+def around(x):
+    return part(x) - 1
 
 
 @kernel
@@ -138,3 +144,47 @@ def test_compiling_leaves_the_streams_alone():
         before = sys.stdout
         with errors.ColorShell():
             assert sys.stdout is before
+
+
+# How parts are compiled.
+
+
+def code_of(part):
+    """What numba made of the part of a kernel."""
+    (dispatcher,) = (made for (_, name, _), made in module._cpu.items() if name.startswith(f"{part.__name__}_"))
+    (made,) = dispatcher.overloads.values()
+    return dispatcher, made.library
+
+
+def test_parts_get_no_machine_code_of_their_own(monkeypatch):
+    monkeypatch.setattr(module, "_cpu", {})
+    assert compiled(bind(whole, part=double), store=False)(7) == bind(whole, part=double)(7)
+    _, entry = code_of(whole)
+    _, part = code_of(double)
+    engine = entry.codegen._engine
+    named = {function.name for function in part.get_defined_functions()}
+    assert named
+    assert not any(engine.is_symbol_defined(name) for name in named)
+
+
+def test_where_numba_is_built_otherwise_parts_are_compiled_as_it_likes(monkeypatch):
+    from numba.core.codegen import CPUCodeLibrary
+    from numba.core.compiler import Compiler
+
+    assert part_compiler.__wrapped__() is not Compiler
+    monkeypatch.delattr(CPUCodeLibrary, "_finalize_dynamic_globals")
+    assert part_compiler.__wrapped__() is Compiler
+
+
+def test_a_part_can_be_stored_for_other_entries(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    from numba.core import config
+
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    for entry, hits in ((bind(whole, part=square), 0), (bind(around, part=square), 1)):
+        monkeypatch.setattr(module, "_cpu", {})
+        assert compiled(entry, apart=("part",))(7) == entry(7)
+        dispatcher, _ = code_of(square)
+        assert sum(dispatcher.stats.cache_hits.values()) == hits
+    # As an entry, the same kernel needs other code.
+    assert compiled(square)(7) == square(7) == 49

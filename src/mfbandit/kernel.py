@@ -30,13 +30,14 @@ import dis
 import functools
 import hashlib
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from mfbandit import wrapping
 from mfbandit.errors import MissingExtra
+from mfbandit.part_code import part_compiler
 
 __all__ = [
     "bind",
@@ -200,8 +201,7 @@ def bind(
 def digest(function: Callable[..., Any]) -> str:
     """Fingerprint a kernel: its code, the constants it reads and all that it calls.
 
-    Compiled code is stored under this name, so that a change in any file that a kernel draws on makes
-    the stored copy unused instead of stale.
+    Compiled code is stored under this name: a change in any file that a kernel draws on makes it unused, not stale.
     """
     seen: dict[int, None] = {}
     sha = hashlib.sha256(repr(_PART).encode())
@@ -248,9 +248,8 @@ def _numba() -> Any:
 def _leave_streams_alone() -> None:
     """Keep numba from replacing sys.stdout and sys.stderr while it compiles.
 
-    Where colorama is installed, numba wraps both streams for a moment whenever it words an error, also
-    those it only tries out, and puts back what it found. A study compiles on a thread of its own: what
-    another thread had put in place meanwhile would be lost.
+    Where colorama is installed, it wraps both for a moment whenever it words an error, also those it only tries
+    out, and puts back what it found: what another thread had put in place meanwhile would be lost.
     """
     from numba.core import errors
 
@@ -263,10 +262,10 @@ def _rounded_product(x: float, y: float) -> float:
     return float(dmul_rn(float(x), float(y)))  # type: ignore[name-defined]  # noqa: F821  (filled in)
 
 
-_cpu: dict[tuple[str, str, bool], Any] = {}
+_cpu: dict[tuple[str, str, str], Any] = {}
 
 
-def compiled(function: F, *, store: bool = True) -> F:
+def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) -> F:
     """Compile a kernel for the CPU, to be called from Python; it releases the interpreter lock.
 
     Parameters
@@ -275,6 +274,8 @@ def compiled(function: F, *, store: bool = True) -> F:
         All its slots must be filled.
     store : bool
         Keep the machine code on disk, so that the next start of the program need not compile.
+    apart : collection of str
+        Parts, by the name they are called by, that are stored on their own too, since other kernels call them.
 
     Examples
     --------
@@ -285,23 +286,26 @@ def compiled(function: F, *, store: bool = True) -> F:
     15
     """
     numba = _numba()
+    options = {"entry": _ENTRY, "stored": _PART, "part": {**_PART, "pipeline_class": part_compiler()}}
 
-    def build(part: Any, entry: bool) -> Any:
+    def build(part: Any, role: str) -> Any:
         if part.__code__ in wrapping.on_cpu():
             return wrapping.on_cpu()[part.__code__]
-        name = f"{part.__name__}_{digest(part)}"
-        key = (part.__module__, name, entry)
+        # Files are called so: an entry and a stored part of one text must not share any.
+        name = f"{part.__name__}_{digest(part)}" + ("_part" if role == "stored" else "")
+        key = (part.__module__, name, role)
         if key not in _cpu:
-            replaced = {used: build(inner, False) for used, inner in parts(part).items()}
-            dispatcher = numba.njit(**(_ENTRY if entry else _PART))(_clone(part, replaced, name))
-            if entry and store:
+            used = parts(part).items()
+            replaced = {called: build(inner, "stored" if called in apart else "part") for called, inner in used}
+            dispatcher = numba.njit(**options[role])(_clone(part, replaced, name))
+            if store and role != "part":
                 # A function typed into an interpreter has no file to keep machine code beside.
                 with contextlib.suppress(RuntimeError):
                     dispatcher.enable_caching()
             _cpu[key] = dispatcher
         return _cpu[key]
 
-    built: F = build(function, True)
+    built: F = build(function, "entry")
     return built
 
 

@@ -162,7 +162,7 @@ class Player:
     @functools.cached_property
     def entry(self) -> Any:
         """The text as it is run on a CPU."""
-        return compiled(self.text) if self.device == "cpu" else self.text
+        return compiled(self.text, apart=("plan",)) if self.device == "cpu" else self.text
 
     @property
     def code_folder(self) -> str | None:
