@@ -13,7 +13,6 @@ from mfbandit.core import Goal
 from mfbandit.gpu import DeviceError
 from mfbandit.gpu_entry import BLOCK, entry_of, lean_parts, shape_of
 from mfbandit.kernel import bind, compiled
-from mfbandit.rewards import law_arrays
 from mfbandit.trials import Player, Simulation, prepare
 
 
@@ -24,12 +23,12 @@ def many_arms(arms, law=None):
     return mf.Instance(problem, means, law or mf.BernoulliLaw())
 
 
-def shaped(instance, name, **kwargs):
-    """A policy on an instance: what it needs, and the shape of a thread's state."""
+def shaped(instance, name, marks=0):
+    """A policy on an instance, made ready, and the shape of a thread's state."""
     policy = mf.policy(name)
     goal = Goal(budget=100.0) if policy.objective == "regret" else Goal()
-    ready = prepare(instance, policy, goal, None, 100)
-    return ready, shape_of(instance, ready.algorithm, ready.problem, **kwargs)
+    prepared = prepare(Simulation(instance, policy, goal, 0, max_pulls=100, marks=(1.0,) * marks))
+    return prepared, shape_of(prepared)
 
 
 # What is done otherwise on a GPU.
@@ -85,15 +84,15 @@ class Card:
         return 8
 
     def run(self, launch, *arguments):
-        if len(arguments) == 3:  # trials are named
+        if len(arguments) == 3:  # keys of trials are made
             _, first, keys = arguments
             keys[:] = first + np.arange(len(keys))
             return
-        *_, keys, results, _, counter, counts, _ = arguments
+        _, keys, results, counter, counts, _ = arguments
         assert counter[0] == launch[0] * launch[1]
         self.launches.append((launch[0], len(keys), len(counts)))
-        results[0][:] = keys
-        results[3][:] = 1
+        results.cost[:] = keys
+        results.pulls[:] = 1
 
 
 class Memory(np.ndarray):
@@ -111,7 +110,7 @@ def card(monkeypatch):
     made = Card(free=10**12)
     monkeypatch.setattr(gpu, "require_gpu", lambda: made)
     monkeypatch.setattr(gpu, "entry_of", lambda *_: made)
-    monkeypatch.setattr(gpu, "naming", lambda: made)
+    monkeypatch.setattr(gpu, "key_maker", lambda: made)
     return made
 
 
@@ -222,12 +221,11 @@ def ptx(monkeypatch):
     monkeypatch.setattr(dispatcher, "get_current_device", lambda: types.SimpleNamespace(compute_capability=(8, 0)))
 
     def text(instance, name, marks=0):
-        ready, shape = shaped(instance, name, marked=marks > 0)
-        entry = entry_of(instance, ready.algorithm, shape)
-        simulation = Simulation(instance, mf.policy(name), Goal(), 0, marks=(1.0,) * marks)
-        given = (ready.problem, ready.algorithm.params, law_arrays(instance), ready.limits, 3, np.zeros(2, np.int64))
+        prepared, shape = shaped(instance, name, marks)
+        entry = entry_of(prepared, shape)
+        results = Simulation(instance, mf.policy(name), Goal(), 0, marks=(1.0,) * marks).results(2)
         counts = (np.zeros(1, np.int64), np.zeros(1, np.int32))
-        arguments = (*given, tuple(simulation.results(2)), np.ones(marks), *counts, np.zeros(1))
+        arguments = (prepared.setting, np.zeros(2, np.int64), results, *counts, np.zeros(1))
         signature = numba.void(*(numba.typeof(argument) for argument in arguments))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -59,6 +59,8 @@ class BlockLaw(NamedTuple):
     """The number by which each fidelity's blocks are drawn, (M,)."""
     size: int
     """How many blocks there are; 0 if there is no end of them."""
+    streams: int
+    """Fidelities of the user's problem, which number the reward streams."""
 
 
 def block_law(instance: Instance) -> BlockLaw:
@@ -81,6 +83,7 @@ def block_law(instance: Instance) -> BlockLaw:
         scale=float(getattr(law, "sigma", None) or 1.0),
         lanes=np.zeros(columns, dtype=np.int64) if problem.order == "shared" else np.arange(columns, dtype=np.int64),
         size=problem.blocks if isinstance(problem.blocks, int) else 0,
+        streams=columns,
     )
 
 

@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.core import Algorithm
 from mfbandit.errors import MfbanditError
 from mfbandit.gpu_entry import BLOCK, Shape, entry_of, shape_of
-from mfbandit.instances import Instance
 from mfbandit.kernel import cuda_module, on_device
-from mfbandit.play import Limits
+from mfbandit.play import Prepared, Results
 from mfbandit.rewards import trial_key
 
 __all__ = ["DeviceError", "launch", "require_gpu"]
@@ -48,49 +46,37 @@ def require_gpu() -> Any:
     return cuda
 
 
-def launch(
-    instance: Instance,
-    algorithm: Algorithm,
-    problem: Any,
-    law: Any,
-    limits: Limits,
-    streams: int,
-    seed: int,
-    results: tuple[Any, ...],
-    marks: Any,
-    advance: Callable[[int, int], None],
-    start: int = 0,
-) -> None:
+def launch(prepared: Prepared, start: int, results: Results, advance: Callable[[int, int], None]) -> None:
     """Play the trials `start`, `start` + 1, ... on the GPU, a launch at a time, into arrays of the host."""
     cuda = require_gpu()
-    shape = shape_of(instance, algorithm, problem, marked=len(marks) > 0)
-    entry, name = entry_of(instance, algorithm, shape), naming()
-    limits = limits._replace(pulls=min(limits.pulls, _PULLS))
-    given = (*(_to_device(cuda, part) for part in (problem, algorithm.params, law, limits)), streams)
-    marks_there = cuda.to_device(marks)
-    trials = len(results[0])
+    shape, setting = shape_of(prepared), prepared.setting
+    entry, make_keys = entry_of(prepared, shape), key_maker()
+    limits = setting.limits._replace(pulls=min(setting.limits.pulls, _PULLS))
+    there = _to_device(cuda, setting._replace(limits=limits))
+    trials = len(results.cost)
     room = cuda.current_context().get_memory_info().free // 3
     most = max(1, int(room // sum(array[:1].nbytes for array in results)))
     first, step = 0, min(_LAUNCH, most)
     while first < trials:
         began = time.perf_counter()
-        part = slice(first, min(first + step, trials))
-        count = part.stop - part.start
+        here = results.part(first, min(first + step, trials))
+        count = len(here.cost)
         keys = cuda.device_array(count, np.int64)
-        name[-(-count // 256), 256](seed, start + first, keys)
-        there = tuple(cuda.to_device(np.ascontiguousarray(array[part])) for array in results)
-        _play(cuda, entry, shape, (*given, keys, there, marks_there), count, room)
-        for array, device_array in zip(results, there, strict=True):
-            if array[part].size:
-                array[part] = device_array.copy_to_host()
-        advance(count, int(results[3][part].sum()))
-        first = part.stop
+        make_keys[-(-count // 256), 256](setting.seed, start + first, keys)
+        played = Results._make(cuda.to_device(np.ascontiguousarray(array)) for array in here)
+        _play(cuda, entry, shape, (there, keys, played), room)
+        for array, device_array in zip(here, played, strict=True):
+            if array.size:
+                array[...] = device_array.copy_to_host()  # type: ignore[attr-defined]
+        advance(count, int(here.pulls.sum()))
+        first += count
         if time.perf_counter() - began < _SECONDS:
             step = min(2 * step, most)
 
 
-def _play(cuda: Any, entry: Any, shape: Shape, given: tuple[Any, ...], count: int, room: int) -> None:
+def _play(cuda: Any, entry: Any, shape: Shape, given: tuple[Any, Any, Results], room: int) -> None:
     """Play some trials on as many threads as the card runs at a time and its memory has room for."""
+    count = len(given[2].cost)
     counter = cuda.to_device(np.zeros(1, np.int64))
     types = tuple(entry.typeof_pyval(argument) for argument in (*given, counter, *_pool(cuda, shape, 1)))
     blocks = min(entry.compile(types).max_cooperative_grid_blocks(BLOCK), -(-count // BLOCK))
@@ -111,22 +97,23 @@ def _pool(cuda: Any, shape: Shape, threads: int) -> tuple[Any, Any]:
     return cuda.device_array(counts * threads, np.int32), cuda.device_array(numbers * threads, np.float64)
 
 
-def _to_device(cuda: Any, values: Any) -> Any:
-    """Copy the arrays of a NamedTuple to the GPU; numbers stay as they are."""
-    moved = [cuda.to_device(value) if isinstance(value, np.ndarray) else value for value in values]
-    return type(values)(*moved)
+def _to_device(cuda: Any, value: Any) -> Any:
+    """Copy the arrays of a tuple, and of the tuples in it, to the GPU; numbers stay as they are."""
+    if isinstance(value, np.ndarray):
+        return cuda.to_device(value)
+    return type(value)(*(_to_device(cuda, one) for one in value)) if isinstance(value, tuple) else value
 
 
-def naming() -> Any:
-    """The GPU kernel that names trials.
+def key_maker() -> Any:
+    """The GPU kernel that makes the keys of trials.
 
-    Were it part of the other, the compiler would save registers by naming a trial anew at every pull.
+    Were it part of the other, the compiler would save registers by making a key anew at every pull.
     """
     cuda, key_of = cuda_module(), on_device(trial_key)
 
-    def name(seed, first, keys):  # type: ignore[no-untyped-def]
+    def make_keys(seed, first, keys):  # type: ignore[no-untyped-def]
         i = cuda.grid(1)
         if i < keys.shape[0]:
             keys[i] = key_of(seed, first + i)
 
-    return cuda.jit(name)
+    return cuda.jit(make_keys)

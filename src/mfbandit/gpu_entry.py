@@ -14,13 +14,12 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mfbandit.core import Algorithm, Arrays, State, mean_of, pulled, settle, tally_for
+from mfbandit.core import Arrays, State, mean_of, pulled, settle
 from mfbandit.gpu_stripes import memory_maker, stripes
-from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device
 from mfbandit.layout import Layout, layout
-from mfbandit.play import mark, play, reset
-from mfbandit.rewards import Law, draw_of
+from mfbandit.play import Prepared, Results, Setting, mark, play_one, reset
+from mfbandit.rewards import Law
 
 __all__ = ["BLOCK", "Shape", "entries", "entry_of", "lean_parts", "shape_of"]
 
@@ -101,17 +100,19 @@ class Shape(NamedTuple):
         return "local" if self.problem_bytes <= _SHARED_BYTES and self.bytes <= _LOCAL_BYTES else "global"
 
 
-def shape_of(instance: Instance, algorithm: Algorithm, problem: Arrays, marked: bool = False) -> Shape:
+def shape_of(prepared: Prepared) -> Shape:
     """The shape of a simulation."""
+    setting, algorithm = prepared.setting, prepared.algorithm
+    arms, fidelities = setting.problem.cost.shape
     return Shape(
-        arms=instance.problem.n_arms,
-        fidelities=problem.cost.shape[1],
-        streams=instance.problem.n_fidelities,
-        rows=algorithm.rows,
-        memory=layout(algorithm.memory, problem),
-        whole_rewards=isinstance(instance.law, BernoulliLaw),
+        arms=arms,
+        fidelities=fidelities,
+        streams=setting.law.streams,
+        rows=setting.rows,
+        memory=layout(algorithm.memory, setting.problem),
+        whole_rewards=prepared.whole_rewards,
         sums_only=algorithm.sums_only,
-        marked=marked,
+        marked=len(setting.marks) > 0,
     )
 
 
@@ -139,7 +140,7 @@ def pulled_or_infinite(state: State, arm: int, fidelity: int) -> bool:
 
 
 @kernel
-def unmarked(problem: Arrays, params: Any, state: State, place: int, pulls: Any, best: Any) -> None:
+def unmarked(setting: Setting, state: State, reached: int, results: Results, i: int) -> None:
     """Note nothing, where there are no marks."""
 
 
@@ -161,43 +162,27 @@ def entries() -> list[Any]:
     return list(_entries.values())
 
 
-def entry_of(instance: Instance, algorithm: Algorithm, shape: Shape) -> Any:
+def entry_of(prepared: Prepared, shape: Shape) -> Any:
     """The GPU kernel that plays trials."""
-    parts: dict[str, Callable[..., Any]] = {
-        "plan": algorithm.plan,
-        "recommend": algorithm.recommend,
-        "draw": draw_of(instance),
-        "tally": tally_for(algorithm, shape.whole_rewards),
-    }
-    lean = lean_parts(shape.marked)
-    filled = bind(play, lean, **parts)
+    filled = bind(play_one, lean_parts(shape.marked), **prepared.parts)
     key = (digest(filled), shape)
     if key not in _entries:
         makers = {"shared": _with_shared_states, "local": _with_local_states, "global": _with_global_states}
-        played = _trials(on_device(filled), on_device(bind(algorithm.recommend, lean, **parts)))
         # All is inlined: optimisation at link time would find nothing left to do.
         options = {"max_registers": _REGISTERS, "lto": False}
-        _entries[key] = cuda_module().jit(makers[shape.place](shape, played), **options)
+        _entries[key] = cuda_module().jit(makers[shape.place](shape, _trials(on_device(filled))), **options)
     return _entries[key]
 
 
-def _trials(run: Any, answer: Any) -> Any:
+def _trials(run: Any) -> Any:
     """The part that plays a thread's trials, whatever memory its state is in."""
     cuda, clear = cuda_module(), on_device(reset)
 
-    def trials(problem, params, law, limits, state, blocks, out, streams, keys, results, marks, counter):  # type: ignore[no-untyped-def]
-        cost, best, stopped, pulls, mark_pulls, mark_best, trace = results
+    def trials(setting, state, blocks, out, keys, results, counter):  # type: ignore[no-untyped-def]
         i = cuda.grid(1)
         while i < keys.shape[0]:
             clear(state, *blocks)
-            noted = (marks, mark_pulls[i], mark_best[i], trace[i])
-            ended = run(problem, params, law, limits, state, out, keys[i], streams, *noted)
-            cost[i] = state.spent[0]
-            best[i] = answer(problem, params, state)
-            stopped[i] = 1 if ended else 0
-            for k in range(problem.cost.shape[0]):
-                for m in range(problem.cost.shape[1]):
-                    pulls[i, k, problem.columns[m]] = state.pulls[k, m]
+            run(setting, state, out, keys[i], results, i)
             i = cuda.atomic.add(counter, 0, 1)
 
     return cuda.jit(device=True, forceinline=True)(trials)
@@ -211,7 +196,8 @@ def _nearby(shape: Shape) -> Any:
     arms, fidelities, streams = shape.arms, shape.fidelities, shape.streams
     cells, law_cells = (arms, fidelities), (arms, streams)
 
-    def nearby(problem, law):  # type: ignore[no-untyped-def]
+    def nearby(setting):  # type: ignore[no-untyped-def]
+        problem, law = setting.problem, setting.law
         cost = cuda.shared.array(cells, float64)
         bias = cuda.shared.array(cells, float64)
         rate = cuda.shared.array(cells, float64)
@@ -229,20 +215,36 @@ def _nearby(shape: Shape) -> Any:
             order[m] = problem.order[m]
             columns[m] = problem.columns[m]
         cuda.syncthreads()
-        copied = Arrays(
-            cost,
-            bias,
-            rate,
-            order,
-            columns,
-            problem.truest,
-            problem.kind,
-            problem.sigma,
-            problem.spread,
-            problem.rounder,
-            problem.blocks,
+        near = Arrays(
+            cost=cost,
+            bias=bias,
+            rate=rate,
+            order=order,
+            columns=columns,
+            truest=problem.truest,
+            kind=problem.kind,
+            sigma=problem.sigma,
+            spread=problem.spread,
+            rounder=problem.rounder,
+            blocks=problem.blocks,
         )
-        return copied, Law(means, law.scale, law.values, law.starts, law.counts)
+        near_law = Law(
+            means=means,
+            scale=law.scale,
+            values=law.values,
+            starts=law.starts,
+            counts=law.counts,
+            streams=law.streams,
+        )
+        return Setting(
+            problem=near,
+            params=setting.params,
+            law=near_law,
+            limits=setting.limits,
+            marks=setting.marks,
+            rows=setting.rows,
+            seed=setting.seed,
+        )
 
     return cuda.jit(device=True, forceinline=True)(nearby)
 
@@ -259,29 +261,29 @@ def _with_shared_states(shape: Shape, played: Any) -> Any:
     sum_type = int32 if shape.whole_rewards else float64
     stripe, threads = stripes(cells), BLOCK
 
-    def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
-        near, near_law = nearby(problem, law)
+    def entry(setting, keys, results, counter, counts, numbers):  # type: ignore[no-untyped-def]
+        near = nearby(setting)
         thread = uint64(cuda.threadIdx.x)
         rounder = cuda.local.array(1, float64)
-        rounder[0] = problem.rounder
+        rounder[0] = setting.problem.rounder
         blocks = cuda.local.array(floats, float64), cuda.local.array(wholes, int32)
         state = State(
-            stripe(cuda.shared.array(words, int32), thread, uint64(threads)),
-            stripe(cuda.shared.array(words, sum_type), thread, uint64(threads)),
-            cuda.local.array(moments, float64),
-            cuda.local.array(moments, float64),
-            cuda.local.array(arms, int32),
-            cuda.local.array(2, int32),
-            cuda.local.array(1, float64),
-            own(blocks[0], blocks[1], uint64(0), uint64(1)),
-            cuda.local.array((1, 1), float64),
-            stripe(cuda.shared.array(words, float64), thread, uint64(threads)),
-            rounder,
-            cuda.local.array(carried, float64),
-            problem.blocks,
+            pulls=stripe(cuda.shared.array(words, int32), thread, uint64(threads)),
+            sums=stripe(cuda.shared.array(words, sum_type), thread, uint64(threads)),
+            squares=cuda.local.array(moments, float64),
+            deviations=cuda.local.array(moments, float64),
+            notes=cuda.local.array(arms, int32),
+            clock=cuda.local.array(2, int32),
+            spent=cuda.local.array(1, float64),
+            own=own(blocks[0], blocks[1], uint64(0), uint64(1)),
+            means=cuda.local.array((1, 1), float64),
+            roots=stripe(cuda.shared.array(words, float64), thread, uint64(threads)),
+            rounder=rounder,
+            carries=cuda.local.array(carried, float64),
+            blocks=setting.problem.blocks,
         )
         out = cuda.local.array(rows, uint32)
-        played(near, params, near_law, limits, state, blocks, out, streams, keys, results, marks, counter)
+        played(near, state, blocks, out, keys, results, counter)
 
     return entry
 
@@ -297,28 +299,28 @@ def _with_local_states(shape: Shape, played: Any) -> Any:
     own = memory_maker(shape.memory)
     sum_type = int32 if shape.whole_rewards else float64
 
-    def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
-        near, near_law = nearby(problem, law)
+    def entry(setting, keys, results, counter, counts, numbers):  # type: ignore[no-untyped-def]
+        near = nearby(setting)
         rounder = cuda.local.array(1, float64)
-        rounder[0] = problem.rounder
+        rounder[0] = setting.problem.rounder
         blocks = cuda.local.array(floats, float64), cuda.local.array(wholes, int32)
         state = State(
-            cuda.local.array(cells, int32),
-            cuda.local.array(cells, sum_type),
-            cuda.local.array(moments, float64),
-            cuda.local.array(moments, float64),
-            cuda.local.array(arms, int32),
-            cuda.local.array(2, int32),
-            cuda.local.array(1, float64),
-            own(blocks[0], blocks[1], uint64(0), uint64(1)),
-            cuda.local.array((1, 1), float64),
-            cuda.local.array(cells, float64),
-            rounder,
-            cuda.local.array(carried, float64),
-            problem.blocks,
+            pulls=cuda.local.array(cells, int32),
+            sums=cuda.local.array(cells, sum_type),
+            squares=cuda.local.array(moments, float64),
+            deviations=cuda.local.array(moments, float64),
+            notes=cuda.local.array(arms, int32),
+            clock=cuda.local.array(2, int32),
+            spent=cuda.local.array(1, float64),
+            own=own(blocks[0], blocks[1], uint64(0), uint64(1)),
+            means=cuda.local.array((1, 1), float64),
+            roots=cuda.local.array(cells, float64),
+            rounder=rounder,
+            carries=cuda.local.array(carried, float64),
+            blocks=setting.problem.blocks,
         )
         out = cuda.local.array(rows, uint32)
-        played(near, params, near_law, limits, state, blocks, out, streams, keys, results, marks, counter)
+        played(near, state, blocks, out, keys, results, counter)
 
     return entry
 
@@ -341,27 +343,27 @@ def _with_global_states(shape: Shape, played: Any) -> Any:
         squares, deviations = stripes(table, after), stripes(table, after + n)
     carries = stripes((arms, shape.carried), after + (1 if shape.sums_only else 2 * n))
 
-    def entry(problem, params, law, limits, streams, keys, results, marks, counter, counts, numbers):  # type: ignore[no-untyped-def]
+    def entry(setting, keys, results, counter, counts, numbers):  # type: ignore[no-untyped-def]
         thread, threads = uint64(cuda.grid(1)), uint64(cuda.gridsize(1))
         rounder = cuda.local.array(1, float64)
-        rounder[0] = problem.rounder
+        rounder[0] = setting.problem.rounder
         blocks = floats(numbers, thread, threads), wholes(counts, thread, threads)
         state = State(
-            pulls(counts, thread, threads),
-            sums(numbers, thread, threads),
-            squares(numbers, thread, threads),
-            deviations(numbers, thread, threads),
-            notes(counts, thread, threads),
-            cuda.local.array(2, int32),
-            cuda.local.array(1, float64),
-            own(numbers, counts, thread, threads),
-            cuda.local.array((1, 1), float64),
-            roots(numbers, thread, threads),
-            rounder,
-            carries(numbers, thread, threads),
-            problem.blocks,
+            pulls=pulls(counts, thread, threads),
+            sums=sums(numbers, thread, threads),
+            squares=squares(numbers, thread, threads),
+            deviations=deviations(numbers, thread, threads),
+            notes=notes(counts, thread, threads),
+            clock=cuda.local.array(2, int32),
+            spent=cuda.local.array(1, float64),
+            own=own(numbers, counts, thread, threads),
+            means=cuda.local.array((1, 1), float64),
+            roots=roots(numbers, thread, threads),
+            rounder=rounder,
+            carries=carries(numbers, thread, threads),
+            blocks=setting.problem.blocks,
         )
         out = rows(counts, thread, threads)
-        played(problem, params, law, limits, state, blocks, out, streams, keys, results, marks, counter)
+        played(setting, state, blocks, out, keys, results, counter)
 
     return entry

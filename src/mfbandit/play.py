@@ -8,15 +8,17 @@ ends without an answer; a run that spends a budget plans again, since its plan k
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, Arrays, Floats, Ints, State, afford, settle
+from mfbandit.core import PULLS, ROUNDS, Algorithm, Arrays, Floats, Ints, State, afford, settle
 from mfbandit.kernel import kernel, product, slot
 from mfbandit.rewards import Law, trial_key
 
-__all__ = ["Limits", "play", "play_many"]
+__all__ = ["Limits", "Prepared", "Results", "Room", "Setting", "play", "play_many", "play_one", "reset"]
 
 
 class Limits(NamedTuple):
@@ -28,6 +30,63 @@ class Limits(NamedTuple):
     """Whether the cost limit is a budget to be used up."""
     halt: Ints
     """Set to another number than 0 from outside, it ends all runs at once."""
+
+
+class Setting(NamedTuple):
+    """What all trials of a simulation have in common, as kernels see it."""
+
+    problem: Arrays
+    params: Any
+    """What the algorithm is told: `Algorithm.params`."""
+    law: Any
+    """What rewards are drawn by: a `Law`, with blocks a `BlockLaw`."""
+    limits: Limits
+    marks: Floats
+    """Costs at which each run is noted."""
+    rows: int
+    """The most rows that one round can have."""
+    seed: int
+
+
+class Results(NamedTuple):
+    """What trials leave behind: arrays with one entry per trial, described in `Runs`."""
+
+    cost: Floats
+    best: Ints
+    stopped: Ints
+    pulls: Ints
+    mark_pulls: Ints
+    mark_best: Ints
+    trace: Ints
+
+    def part(self, first: int, last: int) -> Results:
+        """The entries of some trials, as views."""
+        return Results._make(array[first:last] for array in self)
+
+
+class Room(NamedTuple):
+    """Memory for one trial at a time that is not made anew for each piece of trials."""
+
+    own: Any
+    """The algorithm's memory, by name, which lies in the next two."""
+    numbers: Floats
+    wholes: Ints
+    blocks: Any
+    """Room for rewards by block, if the problem has blocks."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A simulation made ready to be played, on a CPU or a GPU."""
+
+    setting: Setting
+    algorithm: Algorithm
+    parts: Mapping[str, Callable[..., Any]]
+    """What fills the slots below."""
+    swaps: Mapping[Callable[..., Any], Callable[..., Any]]
+    """What is called in place of other parts below, for problems with blocks."""
+    whole_rewards: bool
+    """Whether all rewards are 0 or 1."""
 
 
 @slot
@@ -83,12 +142,11 @@ def outcome(state: State, ended: bool) -> int:
 
 
 @kernel
-def pull(
-    problem: Arrays, law: Law, state: State, key: int, streams: int, arm: int, fidelity: int, count: int, cost: float
-) -> None:
+def pull(setting: Setting, state: State, key: int, arm: int, fidelity: int, count: int, cost: float) -> None:
     """Make some pulls of one arm at one fidelity."""
-    column = problem.columns[fidelity]
-    stream = int(arm) * streams + int(column)
+    law = setting.law
+    column = setting.problem.columns[fidelity]
+    stream = int(arm) * law.streams + int(column)
     start = int(state.pulls[arm, fidelity])
     for n in range(start, start + count):
         tally(state, arm, fidelity, draw(law, key, stream, arm, column, block_of(law, state, key, stream, fidelity, n)))
@@ -98,37 +156,25 @@ def pull(
 
 
 @kernel
-def mark(problem: Arrays, params: Any, state: State, place: int, pulls: Ints, best: Ints) -> None:
-    """Note where a run stands when its cost reaches a mark."""
-    best[place] = recommend(problem, params, state)
+def mark(setting: Setting, state: State, reached: int, results: Results, i: int) -> None:
+    """Note where trial i stands when its cost reaches a mark."""
+    problem = setting.problem
+    results.mark_best[i, reached] = recommend(problem, setting.params, state)
     for k in range(problem.cost.shape[0]):
         for m in range(problem.cost.shape[1]):
-            pulls[place, k, problem.columns[m]] = state.pulls[k, m]
+            results.mark_pulls[i, reached, k, problem.columns[m]] = state.pulls[k, m]
 
 
 @kernel
-def play(
-    problem: Arrays,
-    params: Any,
-    law: Law,
-    limits: Limits,
-    state: State,
-    out: Ints,
-    key: int,
-    streams: int,
-    marks: Floats,
-    mark_pulls: Ints,
-    mark_best: Ints,
-    trace: Ints,
-) -> bool:
+def play(setting: Setting, state: State, out: Ints, key: int, results: Results, i: int) -> bool:
     """Play one trial to its end; tell whether it ended by itself.
 
-    `marks` are costs at which the run is noted in `mark_pulls` and `mark_best`; `trace` receives the
-    first rows (arm, fidelity, count) that were played.
+    On its way it is noted at every mark, and its first rows (arm, fidelity, count) are traced, as entry i.
     """
+    problem, limits, marks, trace = setting.problem, setting.limits, setting.marks, results.trace
     traced, reached, rows = 0, 0, 1
     while limits.halt[0] == 0:
-        rows = plan(problem, params, state, out)
+        rows = plan(problem, setting.params, state, out)
         if rows == 0:
             break
         played = 0
@@ -145,15 +191,15 @@ def play(
                 if reached < marks.shape[0]:
                     due = afford(marks[reached] - state.spent[0], cost, left)
                 if due > 0:
-                    pull(problem, law, state, key, streams, arm, fidelity, due, cost)
+                    pull(setting, state, key, arm, fidelity, due, cost)
                     left -= due
                 if left > 0:
-                    mark(problem, params, state, reached, mark_pulls, mark_best)
+                    mark(setting, state, reached, results, i)
                     reached += 1
-            if traced < trace.shape[0] and count > 0:
-                trace[traced, 0] = arm
-                trace[traced, 1] = problem.columns[fidelity]
-                trace[traced, 2] = count
+            if traced < trace.shape[1] and count > 0:
+                trace[i, traced, 0] = arm
+                trace[i, traced, 1] = problem.columns[fidelity]
+                trace[i, traced, 2] = count
                 traced += 1
             played += count
             if cut:
@@ -162,7 +208,7 @@ def play(
         if cut and (played == 0 or not limits.spends or state.clock[PULLS] >= limits.pulls):
             break
     while reached < marks.shape[0]:
-        mark(problem, params, state, reached, mark_pulls, mark_best)
+        mark(setting, state, reached, results, i)
         reached += 1
     return rows == 0 or (limits.spends and state.clock[PULLS] < limits.pulls)
 
@@ -194,72 +240,40 @@ def reset(state: State, numbers: Floats, wholes: Ints) -> None:
 
 
 @kernel
-def play_many(
-    problem: Arrays,
-    params: Any,
-    law: Law,
-    limits: Limits,
-    streams: int,
-    rows: int,
-    own: Any,
-    numbers: Floats,
-    wholes: Ints,
-    blocks: Any,
-    seed: int,
-    first: int,
-    cost: Floats,
-    best: Ints,
-    stopped: Ints,
-    pulls: Ints,
-    marks: Floats,
-    mark_pulls: Ints,
-    mark_best: Ints,
-    trace: Ints,
-) -> None:
-    """Play the trials `first`, `first` + 1, ... one after the other, one per entry of `cost`.
+def play_one(setting: Setting, state: State, out: Ints, key: int, results: Results, i: int) -> None:
+    """Play one trial in an empty state, and keep what it leaves behind as entry i."""
+    problem = setting.problem
+    begin(problem, state, key)
+    ended = play(setting, state, out, key, results, i)
+    results.cost[i] = state.spent[0]
+    results.best[i] = recommend(problem, setting.params, state)
+    results.stopped[i] = outcome(state, ended)
+    for k in range(problem.cost.shape[0]):
+        for m in range(problem.cost.shape[1]):
+            results.pulls[i, k, problem.columns[m]] = state.pulls[k, m]
 
-    `streams` are the fidelities of the user's problem, which number the reward streams; a round has `rows` at
-    most; `own` is the algorithm's memory, which lies in two pieces; `blocks` are those of the problem, if it has any.
-    """
+
+@kernel
+def play_many(setting: Setting, room: Room, first: int, results: Results) -> None:
+    """Play the trials `first`, `first` + 1, ... one after the other, one per entry of the results."""
     # Allocated here, arrays are known to have the same shape, which makes compiled code a few percent faster.
-    arms, fidelities = problem.cost.shape
+    arms, fidelities = setting.problem.cost.shape
     state = State(
-        np.zeros((arms, fidelities), np.int64),
-        np.zeros((arms, fidelities), np.float64),
-        np.zeros((arms, fidelities), np.float64),
-        np.zeros((arms, fidelities), np.float64),
-        np.zeros(arms, np.int64),
-        np.zeros(2, np.int64),
-        np.zeros(1, np.float64),
-        own,
-        np.zeros((arms, fidelities), np.float64),
-        np.zeros((arms, fidelities), np.float64),
-        np.full(1, problem.rounder),
-        np.zeros((arms, 3 * fidelities), np.float64),
-        blocks,
+        pulls=np.zeros((arms, fidelities), np.int64),
+        sums=np.zeros((arms, fidelities), np.float64),
+        squares=np.zeros((arms, fidelities), np.float64),
+        deviations=np.zeros((arms, fidelities), np.float64),
+        notes=np.zeros(arms, np.int64),
+        clock=np.zeros(2, np.int64),
+        spent=np.zeros(1, np.float64),
+        own=room.own,
+        means=np.zeros((arms, fidelities), np.float64),
+        roots=np.zeros((arms, fidelities), np.float64),
+        rounder=np.full(1, setting.problem.rounder),
+        carries=np.zeros((arms, 3 * fidelities), np.float64),
+        blocks=room.blocks,
     )
-    out = np.zeros((rows, 3), np.int64)
-    for i in range(cost.shape[0]):
-        key = trial_key(seed, first + i)
-        reset(state, numbers, wholes)
-        begin(problem, state, key)
-        ended = play(
-            problem,
-            params,
-            law,
-            limits,
-            state,
-            out,
-            key,
-            streams,
-            marks,
-            mark_pulls[i],
-            mark_best[i],
-            trace[i],
-        )
-        cost[i] = state.spent[0]
-        best[i] = recommend(problem, params, state)
-        stopped[i] = outcome(state, ended)
-        for k in range(arms):
-            for m in range(fidelities):
-                pulls[i, k, problem.columns[m]] = state.pulls[k, m]
+    out = np.zeros((setting.rows, 3), np.int64)
+    for i in range(results.cost.shape[0]):
+        reset(state, room.numbers, room.wholes)
+        play_one(setting, state, out, trial_key(setting.seed, first + i), results, i)

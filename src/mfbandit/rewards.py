@@ -42,6 +42,8 @@ class Law(NamedTuple):
     """Table: the rewards of all cells, one after the other."""
     starts: Ints
     counts: Ints
+    streams: int
+    """Fidelities of the user's problem, which number the reward streams."""
 
 
 def law_arrays(instance: Instance) -> Law:
@@ -59,7 +61,7 @@ def law_arrays(instance: Instance) -> Law:
         counts = np.array([len(cell) for cell in cells], dtype=np.int64).reshape(means.shape)
         values = np.asarray(reward.to_unit(np.concatenate(cells)), dtype=np.float64)
     starts = (np.cumsum(counts.ravel()) - counts.ravel()).reshape(means.shape)
-    return Law(means, scale, values, starts, counts)
+    return Law(means, scale, values, starts, counts, means.shape[1])
 
 
 @kernel

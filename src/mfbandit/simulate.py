@@ -13,9 +13,10 @@ from mfbandit.block_play import OUT_OF_ROOM
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
+from mfbandit.play import Results
 from mfbandit.progress import Progress
 from mfbandit.runs import Runs
-from mfbandit.trials import Advance, Player, Results, Simulation, limit, pieces, play_all, whole
+from mfbandit.trials import Advance, Player, Simulation, limit, pieces, play_all, whole
 
 __all__ = ["simulate"]
 
@@ -152,7 +153,7 @@ def simulate(
         stopped=results.stopped == 1,
         pulls=results.pulls,
         seconds=seconds,
-        marks=player.marks,
+        marks=player.prepared.setting.marks,
         mark_pulls=results.mark_pulls,
         mark_best=results.mark_best,
         trace=results.trace,
@@ -176,5 +177,5 @@ def _play_on_threads(player: Player, results: Results, threads: int, advance: Ad
             )
         except BaseException:
             # Ctrl-C: the runs under way end at their next round instead of at their end.
-            player.ready.limits.halt[0] = 1
+            player.halt()
             raise

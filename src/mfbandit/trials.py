@@ -11,22 +11,22 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mfbandit.algorithms import Policy
 from mfbandit.block_play import block_draw, block_law, block_parts, room_for_blocks
 from mfbandit.blocks import has_blocks, tally_block
-from mfbandit.core import Algorithm, Arrays, Floats, Goal, Ints, arrays, tally_for
+from mfbandit.core import Goal, arrays, tally_for
 from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.instances import BernoulliLaw, Instance
 from mfbandit.kernel import bind, compiled, digest
 from mfbandit.layout import layout
-from mfbandit.play import Limits, play_many
+from mfbandit.play import Limits, Prepared, Results, Room, Setting, play_many
 from mfbandit.rewards import draw_of, law_arrays
 
-__all__ = ["Advance", "Player", "Prepared", "Results", "Simulation", "limit", "pieces", "play_all", "prepare", "whole"]
+__all__ = ["Advance", "Player", "Simulation", "limit", "pieces", "play_all", "prepare", "whole"]
 
 T = TypeVar("T")
 #: Takes note of work done: trials, and pulls in them.
@@ -53,22 +53,6 @@ def limit(name: str, value: float | None) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
         raise InvalidInput(f"{name} must be a number > 0, got {value!r}")
     return float(value)
-
-
-class Results(NamedTuple):
-    """What trials leave behind: arrays with one entry per trial, described in `Runs`."""
-
-    cost: Floats
-    best: Ints
-    stopped: Ints
-    pulls: Ints
-    mark_pulls: Ints
-    mark_best: Ints
-    trace: Ints
-
-    def part(self, first: int, last: int) -> Results:
-        """The entries of some trials, as views."""
-        return Results._make(array[first:last] for array in self)
 
 
 @dataclass(frozen=True)
@@ -98,36 +82,43 @@ class Simulation:
         )
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A policy made ready for one problem: what kernels see, its algorithm, its limits."""
-
-    problem: Arrays
-    algorithm: Algorithm
-    limits: Limits
-    streams: int
-    """Fidelities of the user's problem, which number the reward streams."""
-
-
-def prepare(instance: Instance, chosen: Policy, goal: Goal, max_cost: float | None, max_pulls: int | None) -> Prepared:
-    """Make a policy ready to run on an instance."""
-    chosen.check(instance.problem, goal)
-    problem = chosen.seen(instance.problem)
-    used = arrays(problem, chosen.columns(problem))
-    algorithm = chosen.ready(problem, used, goal)
-    if has_blocks(used) != (algorithm.evidence == "blocks"):
+def prepare(simulation: Simulation) -> Prepared:
+    """Make a simulation ready to be played."""
+    instance, policy, goal = simulation.instance, simulation.policy, simulation.goal
+    policy.check(instance.problem, goal)
+    problem = policy.seen(instance.problem)
+    used = arrays(problem, policy.columns(problem))
+    algorithm = policy.ready(problem, used, goal)
+    races = has_blocks(used)
+    if races != (algorithm.evidence == "blocks"):
         raise PolicyError(
-            f"{chosen.name} takes rewards for independent, but the arms of this problem share blocks"
-            if has_blocks(used)
-            else f"{chosen.name} compares arms on blocks, and this problem has none"
+            f"{policy.name} takes rewards for independent, but the arms of this problem share blocks"
+            if races
+            else f"{policy.name} compares arms on blocks, and this problem has none"
         )
-    limits = Limits(
-        cost=min(goal.budget, limit("max_cost", max_cost)),
-        pulls=2**62 if max_pulls is None else whole("max_pulls", max_pulls, 1),
-        spends=chosen.objective == "regret",
-        halt=np.zeros(1, dtype=np.int64),
+    blocks, whole_rewards = instance.problem.blocks, isinstance(instance.law, BernoulliLaw)
+    setting = Setting(
+        problem=used,
+        params=algorithm.params,
+        law=law_arrays(instance) if blocks is None else block_law(instance),
+        limits=Limits(
+            cost=min(goal.budget, limit("max_cost", simulation.max_cost)),
+            pulls=2**62 if simulation.max_pulls is None else whole("max_pulls", simulation.max_pulls, 1),
+            spends=policy.objective == "regret",
+            halt=np.zeros(1, dtype=np.int64),
+        ),
+        marks=np.array(simulation.marks, dtype=np.float64),
+        rows=algorithm.rows,
+        seed=simulation.seed,
     )
-    return Prepared(used, algorithm, limits, problem.n_fidelities)
+    parts = {
+        "plan": algorithm.plan,
+        "recommend": algorithm.recommend,
+        "draw": draw_of(instance) if blocks is None else block_draw(instance),
+        "tally": tally_block if races else tally_for(algorithm, whole_rewards),
+    }
+    swaps = {} if blocks is None else block_parts(used, blocks != "unlimited")
+    return Prepared(setting, algorithm, parts, swaps, whole_rewards)
 
 
 class Player:
@@ -135,24 +126,11 @@ class Player:
 
     def __init__(self, simulation: Simulation, device: str) -> None:
         self.simulation, self.device = simulation, device
-        instance = simulation.instance
-        self.ready = prepare(instance, simulation.policy, simulation.goal, simulation.max_cost, simulation.max_pulls)
-        algorithm, used = self.ready.algorithm, self.ready.problem
-        blocks = instance.problem.blocks
-        if blocks is not None and device == "cuda":
+        self.prepared = prepare(simulation)
+        if simulation.instance.problem.blocks is not None and device == "cuda":
             raise InvalidInput("device 'cuda' cannot simulate problems with blocks: use device='cpu'")
-        whole_rewards = isinstance(instance.law, BernoulliLaw)
-        self.text = bind(
-            play_many,
-            {} if blocks is None else block_parts(used, blocks != "unlimited"),
-            plan=algorithm.plan,
-            recommend=algorithm.recommend,
-            draw=draw_of(instance) if blocks is None else block_draw(instance),
-            tally=tally_block if has_blocks(used) else tally_for(algorithm, whole_rewards),
-        )
-        self.law: Any = law_arrays(instance) if blocks is None else block_law(instance)
-        self._rooms: list[Any] = []
-        self.marks = np.array(simulation.marks, dtype=np.float64)
+        self.text = bind(play_many, self.prepared.swaps, **self.prepared.parts)
+        self._rooms: list[Room] = []
 
     @property
     def fingerprint(self) -> str:
@@ -174,29 +152,29 @@ class Player:
         if self.device == "cpu":
             self.play(0, self.simulation.results(0))
 
+    def halt(self) -> None:
+        """End the runs under way, on whichever thread, at their next round."""
+        self.prepared.setting.limits.halt[0] = 1
+
     def play(self, first: int, results: Results, advance: Advance = _unnoticed) -> None:
         """Play the trials `first`, `first` + 1, ..., one per entry of the results."""
-        ready, seed, marks = self.ready, self.simulation.seed, self.marks
         if self.device == "cuda":
             from mfbandit import gpu
 
-            gpu.launch(
-                *(self.simulation.instance, ready.algorithm, ready.problem, self.law, ready.limits, ready.streams),
-                *(seed, results, marks, advance, first),
-            )
+            gpu.launch(self.prepared, first, results, advance)
             return
-        cost, best, stopped, pulls, *noted = results
-        memory = layout(ready.algorithm.memory, ready.problem)
-        pieces = memory.blocks()
         # Much room takes time to make, so a thread takes over what another one left.
-        room = self._rooms.pop() if self._rooms else room_for_blocks(ready.problem)
-        self.entry(
-            *(ready.problem, ready.algorithm.params, self.law, ready.limits, ready.streams, ready.algorithm.rows),
-            *(memory.of(*pieces), *pieces, room, seed, first),
-            *(cost, best, stopped, pulls, marks, *noted),
-        )
+        room = self._rooms.pop() if self._rooms else self._new_room()
+        self.entry(self.prepared.setting, room, first, results)
         self._rooms.append(room)
-        advance(len(cost), int(pulls.sum()))
+        advance(len(results.cost), int(results.pulls.sum()))
+
+    def _new_room(self) -> Room:
+        """Memory for one thread."""
+        problem = self.prepared.setting.problem
+        memory = layout(self.prepared.algorithm.memory, problem)
+        numbers, wholes = memory.blocks()
+        return Room(memory.of(numbers, wholes), numbers, wholes, room_for_blocks(problem))
 
 
 def pieces(trials: int, workers: int, least: int = 1, most: int = 4096) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,8 @@ from mfbandit.engines.failure import reason
 from mfbandit.engines.ray_cluster import RayCluster
 from mfbandit.engines.words import shown
 from mfbandit.errors import MfbanditError
-from mfbandit.trials import Advance, Player, Results, Simulation, pieces, play_all
+from mfbandit.play import Results
+from mfbandit.trials import Advance, Player, Simulation, pieces, play_all
 from mfbandit.version import __version__
 
 __all__ = ["play_on_ray"]
