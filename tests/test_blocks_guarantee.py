@@ -26,6 +26,12 @@ def bench():
 
 
 @pytest.fixture(scope="module")
+def runs(times):
+    """How many races are run."""
+    return RUNS * times
+
+
+@pytest.fixture(scope="module")
 def data(bench):
     module = importlib.import_module("blocks_data")
     if not module.names():
@@ -37,18 +43,18 @@ def data(bench):
 @pytest.mark.parametrize("delta", [0.2, 0.05])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.95, -0.5])
 @pytest.mark.parametrize("kind", ["0/1", "normal"])
-def test_the_best_of_nearly_equal_arms_is_rarely_beaten(bench, kind, rho, delta):
+def test_the_best_of_nearly_equal_arms_is_rarely_beaten(bench, kind, rho, delta, runs):
     for arms, last in ((2, 300), (5, 100)):
-        count = bench.null_count(kind, arms, rho, gap=1e-6, delta=delta, runs=RUNS, last=last)
+        count = bench.null_count(kind, arms, rho, gap=1e-6, delta=delta, runs=runs, last=last)
         assert count.chance > LEVEL, count
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.5, -0.5])
 @pytest.mark.parametrize("kind", ["0/1", "normal"])
-def test_the_best_of_many_arms_is_rarely_beaten(bench, kind, rho):
+def test_the_best_of_many_arms_is_rarely_beaten(bench, kind, rho, runs):
     for delta in (0.2, 0.05):
-        count = bench.null_count(kind, 50, rho, gap=1e-6, delta=delta, runs=RUNS, last=30)
+        count = bench.null_count(kind, 50, rho, gap=1e-6, delta=delta, runs=runs, last=30)
         assert count.chance > LEVEL, count
 
 
@@ -62,10 +68,10 @@ def test_what_is_beaten_is_seen(bench):
 
 
 @pytest.mark.parametrize("name", ["prompts_antonyms", "prompts_taxonomy_animal", "swebench_pro", "wmt21_ted_ende"])
-def test_races_on_permuted_sets_are_rarely_wrong(bench, data, name):
+def test_races_on_permuted_sets_are_rarely_wrong(bench, data, name, runs):
     instance = data.load(name)
     for epsilon, delta in ((0.0, 0.2), (0.0, 0.05), (0.01, 0.2)):
-        count = bench.permuted_count(instance, epsilon=epsilon, delta=delta, runs=RUNS)
+        count = bench.permuted_count(instance, epsilon=epsilon, delta=delta, runs=runs)
         assert count.chance > LEVEL, count
 
 
@@ -79,25 +85,25 @@ def test_permuted_sets_are_what_they_say(bench, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.2, 0.05])
-def test_centred_scores_on_most_sets(bench, data, delta):
+def test_centred_scores_on_most_sets(bench, data, delta, runs):
     """Normality is an assumption: four of five sets must keep to delta with the default caution."""
     instances = [data.load(name) for name in (*bench.CENTRED, "realsumm_abs")]
-    counts = [bench.centred_count(one, caution=1.0, delta=delta, runs=RUNS) for one in instances]
+    counts = [bench.centred_count(one, caution=1.0, delta=delta, runs=runs) for one in instances]
     kept = sum(count.chance > LEVEL for count in counts)
     assert kept >= 0.8 * len(counts), counts
 
 
 @pytest.mark.parametrize("finite", [False, True])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.95, -0.5])
-def test_whoever_chases_the_evidence_cell_by_cell_does_not_get_it(bench, rho, finite):
-    found = bench.chase(rho, RUNS, finite=finite)
+def test_whoever_chases_the_evidence_cell_by_cell_does_not_get_it(bench, rho, finite, runs):
+    found = bench.chase(rho, runs, finite=finite)
     for delta in (0.2, 0.05):
-        count = bench.Count("chased", f"rho {rho}", delta, int((found <= math.log(delta)).sum()), RUNS)
+        count = bench.Count("chased", f"rho {rho}", delta, int((found <= math.log(delta)).sum()), runs)
         assert count.chance > LEVEL, count
 
 
 @pytest.mark.parametrize(("finite", "delta"), [(False, 0.05), (True, 0.05), (False, 0.2)])
-def test_whoever_declares_leaders_by_the_block_itself_is_found(bench, finite, delta):
-    found = bench.chase(0.0, RUNS, finite=finite, cheats=True)
-    count = bench.Count("cheats", "", delta, int((found <= math.log(delta)).sum()), RUNS)
+def test_whoever_declares_leaders_by_the_block_itself_is_found(bench, finite, delta, runs):
+    found = bench.chase(0.0, runs, finite=finite, cheats=True)
+    count = bench.Count("cheats", "", delta, int((found <= math.log(delta)).sum()), runs)
     assert count.chance < LEVEL, count

@@ -295,7 +295,7 @@ def test_what_cannot_be_simulated_is_refused():
         mf.simulate("figure-1a", Lockstep(), trials=1)
 
 
-def test_races_are_rarely_wrong():
-    runs = mf.simulate(instance("finite"), MFRace(), delta=0.1, trials=300, seed=8)
-    assert stats.binomtest(int(runs.wrong.sum()), 300, 0.1, alternative="greater").pvalue > 1e-3
+def test_races_are_rarely_wrong(times):
+    runs = mf.simulate(instance("finite"), MFRace(), delta=0.1, trials=300 * times, seed=8)
+    assert stats.binomtest(int(runs.wrong.sum()), 300 * times, 0.1, alternative="greater").pvalue > 1e-3
     assert runs.stopped.all()

@@ -80,8 +80,8 @@ def draw_biases(rng, size):
     ("noise", "repeats", "common_offset"),
     [("normal", 3, False), ("symmetric", 2, False), ("normal", 5, True), ("none", 200, False)],
 )
-def test_new_arms_are_covered(noise, repeats, common_offset):
-    rng, trials, confidence = np.random.default_rng(5), 600, 0.8
+def test_new_arms_are_covered(noise, repeats, common_offset, times):
+    rng, trials, confidence = np.random.default_rng(5), 600 * times, 0.8
     hits = 0
     for _ in range(trials):
         biases = draw_biases(rng, 26)
@@ -94,8 +94,8 @@ def test_new_arms_are_covered(noise, repeats, common_offset):
     assert hits / trials < 0.97, "the bound is not empty"
 
 
-def test_coins_are_covered_with_nothing_but_their_range_known():
-    rng, trials = np.random.default_rng(6), 150
+def test_coins_are_covered_with_nothing_but_their_range_known(times):
+    rng, trials = np.random.default_rng(6), 150 * times
     hits = 0
     for _ in range(trials):
         truth = rng.uniform(0.01, 0.9, 12)
@@ -108,9 +108,9 @@ def test_coins_are_covered_with_nothing_but_their_range_known():
     assert covered(hits, trials, 0.8)
 
 
-def test_new_tasks_are_covered():
+def test_new_tasks_are_covered(times):
     # Arms of a task share their bias: counting arms instead of tasks would promise too much.
-    rng, trials, confidence = np.random.default_rng(7), 500, 0.75
+    rng, trials, confidence = np.random.default_rng(7), 500 * times, 0.75
     hits, careless = 0, 0
     for _ in range(trials):
         shared = np.abs(draw_biases(rng, 9))

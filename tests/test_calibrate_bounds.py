@@ -1,7 +1,5 @@
 """Bounds from 0/1 and bounded rewards and from pairs keep what they promise, for small samples at the ends, too."""
 
-import os
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -15,8 +13,11 @@ from mfbandit.errors import InvalidInput
 from mfbandit.pilots import read_pilot
 from mfbandit.reward_kinds import as_reward_kind
 
-#: More trials than the suite has time for: MFBANDIT_TRIALS=5000.
-TRIALS = int(os.environ.get("MFBANDIT_TRIALS", "200"))
+
+@pytest.fixture
+def trials(times):
+    """How many times a promise is put to the test."""
+    return 200 * times
 
 
 def pilot_of(data, reward="bounded"):
@@ -38,8 +39,8 @@ def coins(rng, shape, cheap, truth, agree=0.0):
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("noise", ["binary", "bounded"])
 @pytest.mark.parametrize("n", [2, 3, 10, 40])
-def test_each_bound_of_coins_keeps_its_risk(noise, n, paired):
-    rng, arms = np.random.default_rng(n), 1500 if noise == "binary" else 200
+def test_each_bound_of_coins_keeps_its_risk(noise, n, paired, times):
+    rng, arms = np.random.default_rng(n), times * (1500 if noise == "binary" else 200)
     for cheap, truth in [(0.02, 0.0), (0.0, 0.02), (0.01, 0.01), (0.3, 0.02), (0.98, 1.0), (0.99, 0.9), (0.5, 0.6)]:
         for beta in (0.1, 0.4):
             rewards = coins(rng, (arms, n), cheap, truth, agree=0.9 if paired else 0.0)
@@ -50,9 +51,9 @@ def test_each_bound_of_coins_keeps_its_risk(noise, n, paired):
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_each_bound_of_grades_keeps_its_risk(paired):
+def test_each_bound_of_grades_keeps_its_risk(paired, times):
     # Grades 0, 1/2 and 1, nearly all of them alike, and grades that vary little.
-    rng, arms, n, beta = np.random.default_rng(1), 800, 30, 0.3
+    rng, arms, n, beta = np.random.default_rng(1), 800 * times, 30, 0.3
     rare = rng.choice([0.0, 0.5, 1.0], p=[0.97, 0.01, 0.02], size=(arms, n))
     smooth = rng.beta(50, 50, size=(arms, n))
     for first, second, bias in [
@@ -82,29 +83,29 @@ def nearly_perfect(rng, arms, agree=0.0):
 @pytest.mark.parametrize("paired", [False, True])
 @pytest.mark.parametrize("draw", [rare_likes, nearly_perfect])
 @pytest.mark.parametrize("reward", ["bounded", "bernoulli"])
-def test_equal_coins_are_no_proof(draw, reward, paired):
+def test_equal_coins_are_no_proof(draw, reward, paired, trials):
     # A sample deviation of 0 was taken for exact, and coverage fell to a few in a hundred.
     rng, hits = np.random.default_rng(2), 0
-    for _ in range(TRIALS // 2):
+    for _ in range(trials // 2):
         rewards, bias = draw(rng, 60, agree=0.5 * paired)
         found = calibrate(rewards, confidence=0.9, reward=reward, paired=paired)
         assert found.noise == "binary"
         hits += bias <= found.biases[0]
-    assert binomtest(hits, TRIALS // 2, 0.9, alternative="less").pvalue > 0.01
+    assert binomtest(hits, trials // 2, 0.9, alternative="less").pvalue > 0.01
 
 
 @pytest.mark.parametrize("paired", [False, True])
-def test_new_arms_with_coins_are_covered(paired):
+def test_new_arms_with_coins_are_covered(paired, trials):
     rng, hits, confidence = np.random.default_rng(3), 0, 0.8
     widths = []
-    for _ in range(TRIALS):
+    for _ in range(trials):
         truth = rng.choice([0.01, 0.05, 0.5, 0.95], 31)[:, None]
         cheap = np.clip(truth + rng.uniform(-0.2, 0.2, (31, 1)), 0.0, 1.0)
         rewards = coins(rng, (31, 25), cheap, truth, agree=0.8 if paired else 0.0)
         found = calibrate(rewards[:-1], confidence=confidence, paired=paired, noise_risk=0.5)
         hits += abs(float(cheap[-1, 0] - truth[-1, 0])) <= found.biases[0]
         widths.append(found.biases[0])
-    assert binomtest(hits, TRIALS, confidence, alternative="less").pvalue > 0.01
+    assert binomtest(hits, trials, confidence, alternative="less").pvalue > 0.01
     assert np.mean(widths) < 0.5, "the bound is not empty"
 
 
@@ -122,20 +123,20 @@ def test_pairs_halve_the_bounds():
     assert pairs < 0.8 * alone
 
 
-def test_pairs_without_agreement_cost_nothing_but_what_they_say():
+def test_pairs_without_agreement_cost_nothing_but_what_they_say(trials):
     rng, hits = np.random.default_rng(5), 0
-    for _ in range(TRIALS):
+    for _ in range(trials):
         biases = rng.normal(0.0, 0.03, 31)
         scores = 0.5 + np.stack([biases, np.zeros(31)], axis=1)[:, :, None] + rng.normal(0, 0.05, (31, 2, 6))
         found = calibrate(scores[:-1], paired=True, confidence=0.8, reward=mf.Gaussian(0.05))
         assert found.noise == "normal"
         hits += abs(biases[-1]) <= found.biases[0]
-    assert binomtest(hits, TRIALS, 0.8, alternative="less").pvalue > 0.01
+    assert binomtest(hits, trials, 0.8, alternative="less").pvalue > 0.01
 
 
-def test_items_that_all_arms_share():
+def test_items_that_all_arms_share(times):
     # Two judges that differ on hard items: what is unlucky for one arm is unlucky for all.
-    rng, hits, careless, trials = np.random.default_rng(6), 0, 0, 2 * TRIALS
+    rng, hits, careless, trials = np.random.default_rng(6), 0, 0, 400 * times
     for _ in range(trials):
         hard = rng.normal(0.0, 0.1, 5)
         cheap = 0.5 + 0.1 + hard + rng.normal(0.0, 0.001, (41, 5))

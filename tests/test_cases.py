@@ -1,6 +1,5 @@
 """Test cases are drawn from the seed of a pull: cases chosen by its index would be shared by all arms."""
 
-import os
 import random
 import re
 from pathlib import Path
@@ -13,8 +12,6 @@ from mfbandit.study import create_study
 
 ROOT = Path(__file__).parents[1]
 DELTA = 0.01
-#: More trials than the suite has time for: MFBANDIT_TRIALS=2000.
-TRIALS = int(os.environ.get("MFBANDIT_TRIALS", "150"))
 CASES = 20_000
 
 
@@ -39,9 +36,10 @@ def is_wrong(choose, seed):
 
 
 @pytest.mark.parametrize(("choose", "holds"), [(by_index, False), (by_seed, True)])
-def test_shared_cases_break_the_guarantee_and_drawn_ones_keep_it(choose, holds):
-    wrong = sum(is_wrong(choose, seed) for seed in range(TRIALS))
-    pvalue = binomtest(wrong, TRIALS, DELTA, alternative="greater").pvalue
+def test_shared_cases_break_the_guarantee_and_drawn_ones_keep_it(choose, holds, times):
+    trials = 150 * times
+    wrong = sum(is_wrong(choose, seed) for seed in range(trials))
+    pvalue = binomtest(wrong, trials, DELTA, alternative="greater").pvalue
     assert pvalue > 0.01 if holds else pvalue < 1e-3
 
 

@@ -1,7 +1,6 @@
 """Graders that say something else when asked again: the claim says which truth is meant, and is right about it."""
 
 import asyncio
-import os
 import random
 from collections import Counter
 
@@ -14,8 +13,12 @@ from mfbandit.judges import Grader, Judging
 from mfbandit.study import create_study
 
 DELTA = 0.1
-#: More trials than the suite has time for: MFBANDIT_TRIALS=1000.
-TRIALS = int(os.environ.get("MFBANDIT_TRIALS", "50"))
+
+
+@pytest.fixture
+def trials(times):
+    """How many studies are made."""
+    return 50 * times
 
 
 class Fickle:
@@ -49,7 +52,7 @@ def run(judge, items, truth, *, seed, most=200):
     return study.result()
 
 
-def wrong_answers(truth, means, *, liked, items, trials=TRIALS):
+def wrong_answers(truth, means, *, liked, items, trials):
     """How many answers were certified, and how many of these are not the best by `means(judge, answer)`."""
     certified = wrong = 0
     for seed in range(trials):
@@ -70,27 +73,27 @@ FAR = {"a": 0.6, "b": 0.4}
 NEAR = {"a": 0.502, "b": 0.498}
 
 
-def test_kept_grades_say_little_of_the_expected_grade():
+def test_kept_grades_say_little_of_the_expected_grade(trials):
     # What would make certified answers wrong: grades made once, read as the grades to be expected.
-    certified, wrong = wrong_answers("these grades", expected, liked=NEAR, items=ITEMS)
+    certified, wrong = wrong_answers("these grades", expected, liked=NEAR, items=ITEMS, trials=trials)
     assert binomtest(wrong, certified, DELTA, alternative="greater").pvalue < 1e-3
 
 
 # With 150 items a race is over long before it has seen all of them.
 @pytest.mark.parametrize(("liked", "items"), [(FAR, ITEMS), (NEAR, ITEMS), ({"a": 0.75, "b": 0.5}, 150)])
-def test_the_kept_grades_are_judged_rightly(liked, items):
+def test_the_kept_grades_are_judged_rightly(liked, items, trials):
     certified, wrong = wrong_answers(
-        "these grades", lambda judge, answer: judge.first_mean(answer, items), liked=liked, items=items
+        "these grades", lambda judge, answer: judge.first_mean(answer, items), liked=liked, items=items, trials=trials
     )
-    assert certified > TRIALS / 3
-    assert binomtest(wrong, TRIALS, DELTA, alternative="greater").pvalue > 0.01
+    assert certified > trials / 3
+    assert binomtest(wrong, trials, DELTA, alternative="greater").pvalue > 0.01
 
 
 @pytest.mark.parametrize(("liked", "least"), [(FAR, 0.3), (NEAR, 0.0)])
-def test_the_expected_grade_is_judged_rightly(liked, least):
-    certified, wrong = wrong_answers("expected grade", expected, liked=liked, items=ITEMS)
-    assert certified >= least * TRIALS
-    assert binomtest(wrong, TRIALS, DELTA, alternative="greater").pvalue > 0.01
+def test_the_expected_grade_is_judged_rightly(liked, least, trials):
+    certified, wrong = wrong_answers("expected grade", expected, liked=liked, items=ITEMS, trials=trials)
+    assert certified >= least * trials
+    assert binomtest(wrong, trials, DELTA, alternative="greater").pvalue > 0.01
 
 
 def fickle(truth, *, judge=None, liked=FAR, items=ITEMS, **settings):

@@ -91,7 +91,7 @@ def test_regret_lies_under_the_explicit_upper_bound():
 
 
 @pytest.mark.slow
-def test_error_rates_of_lucb_on_instances_made_to_hurt():
+def test_error_rates_of_lucb_on_instances_made_to_hurt(times):
     rng = np.random.default_rng(0)
     for delta in (0.2, 0.05):
         near = mf.Instance(
@@ -100,8 +100,8 @@ def test_error_rates_of_lucb_on_instances_made_to_hurt():
             [[0.40, 0.50], [0.50, 0.40], [0.45, 0.35]],
         )
         for policy in ("lucb-c", "lucb-top"):
-            runs = mf.simulate(near, policy, delta=delta, trials=200, seed=int(rng.integers(1000)))
-            assert stats.binomtest(int(runs.wrong.sum()), 200, delta, "greater").pvalue > 1e-3
+            runs = mf.simulate(near, policy, delta=delta, trials=200 * times, seed=int(rng.integers(1000)))
+            assert stats.binomtest(int(runs.wrong.sum()), 200 * times, delta, "greater").pvalue > 1e-3
 
 
 def test_both_epsilons_of_theorem_d4():

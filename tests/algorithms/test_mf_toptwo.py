@@ -110,13 +110,14 @@ def test_tiny_delta():
         ("poiani-mu3", 0.01, 39),
     ],
 )
-def test_mean_cost(name, delta, most):
+def test_mean_cost(name, delta, most, times):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        runs = mf.simulate(name, "mf-toptwo", delta=delta, trials=400, seed=3)
+        runs = mf.simulate(name, "mf-toptwo", delta=delta, trials=400 * times, seed=3)
     assert runs.stopped.all()
     assert runs.cost.mean() <= most
-    assert binomtest(int((runs.best != runs.instance.best).sum()), 400, delta, alternative="greater").pvalue > 1e-3
+    wrong = int((runs.best != runs.instance.best).sum())
+    assert binomtest(wrong, 400 * times, delta, alternative="greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", ["figure-1a", "forever"])
@@ -204,21 +205,21 @@ HURTFUL = {
 
 @pytest.mark.parametrize("delta", [0.2, 0.05])
 @pytest.mark.parametrize("name", HURTFUL)
-def test_error_rate(name, delta):
-    runs = mf.simulate(HURTFUL[name], "mf-toptwo", delta=delta, trials=1000, seed=4, max_pulls=10**7)
+def test_error_rate(name, delta, times):
+    runs = mf.simulate(HURTFUL[name], "mf-toptwo", delta=delta, trials=1000 * times, seed=4, max_pulls=10**7)
     assert runs.stopped.all()
     wrong = int((runs.best != runs.instance.best).sum())
-    assert binomtest(wrong, 1000, delta, alternative="greater").pvalue > 1e-3
+    assert binomtest(wrong, 1000 * times, delta, alternative="greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("delta", [0.2, 0.05])
-def test_error_rate_with_fifty_arms(delta):
+def test_error_rate_with_fifty_arms(delta, times):
     means = np.full((50, 2), 0.5)
     means[7], means[1:7, 0] = (0.5, 0.6), 0.6
     many = instance(means, [[0.1, 0.0]] * 50, [[0.1, 1.0]] * 50)
-    runs = mf.simulate(many, "mf-toptwo", delta=delta, trials=200, seed=2)
+    runs = mf.simulate(many, "mf-toptwo", delta=delta, trials=200 * times, seed=2)
     assert runs.stopped.all()
-    assert binomtest(int((runs.best != 7).sum()), 200, delta, alternative="greater").pvalue > 1e-3
+    assert binomtest(int((runs.best != 7).sum()), 200 * times, delta, alternative="greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", ["forever", "loose-prior"])
@@ -229,9 +230,9 @@ def test_it_stops_where_the_papers_procedures_do_not(name):
 
 
 @pytest.mark.slow
-def test_it_stops_on_a_thousand_random_instances():
+def test_it_stops_on_a_thousand_random_instances(times):
     rng = np.random.default_rng(0)
-    for _ in range(1000):
+    for _ in range(1000 * times):
         arms, fidelities = int(rng.integers(2, 51)), int(rng.integers(1, 7))
         costs = np.sort(10.0 ** rng.uniform(-2, 1, fidelities))
         biases = np.append(np.sort(rng.uniform(0, 0.3, fidelities - 1))[::-1], 0.0)
@@ -244,11 +245,11 @@ def test_it_stops_on_a_thousand_random_instances():
         assert runs.stopped.all()
 
 
-def test_an_epsilon_ends_exact_ties():
+def test_an_epsilon_ends_exact_ties(times):
     tie = instance([[0.5, 0.5], [0.5, 0.5], [0.2, 0.2]], [[0.1, 0.0]] * 3, [[0.1, 1.0]] * 3)
-    runs = mf.simulate(tie, "mf-toptwo", delta=0.1, epsilon=0.1, trials=200, max_pulls=10**7)
+    runs = mf.simulate(tie, "mf-toptwo", delta=0.1, epsilon=0.1, trials=200 * times, max_pulls=10**7)
     assert runs.stopped.all()
-    assert binomtest(int((runs.best == 2).sum()), 200, 0.1, alternative="greater").pvalue > 1e-3
+    assert binomtest(int((runs.best == 2).sum()), 200 * times, 0.1, alternative="greater").pvalue > 1e-3
 
 
 # ---------------------------------------------------------------- what can be read from a run

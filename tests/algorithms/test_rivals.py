@@ -60,10 +60,10 @@ def test_plain_and_compiled_agree(policy, reward):
 
 
 @pytest.mark.parametrize("policy", RIVALS)
-def test_errors_are_rare(policy):
-    runs = mf.simulate(small(mf.Gaussian(0.5)), policy, delta=0.2, trials=200, seed=5, max_cost=1e5)
+def test_errors_are_rare(policy, times):
+    runs = mf.simulate(small(mf.Gaussian(0.5)), policy, delta=0.2, trials=200 * times, seed=5, max_cost=1e5)
     assert runs.stopped.all()
-    assert stats.binomtest(int(runs.wrong.sum()), 200, 0.2, "greater").pvalue > 1e-3
+    assert stats.binomtest(int(runs.wrong.sum()), 200 * times, 0.2, "greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("policy", RIVALS)

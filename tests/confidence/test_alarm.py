@@ -85,8 +85,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("reward", "law", "bound"), CASES)
-def test_false_alarms_are_rare(reward, law, bound):
-    level, trials = 0.5, 400
+def test_false_alarms_are_rare(reward, law, bound, times):
+    level, trials = 0.5, 400 * times
     fired = int((run(hurt(reward, law), bound, trials, 1500, level) > 0).sum())
     assert binomtest(fired, trials, level, alternative="greater").pvalue > 0.01
 

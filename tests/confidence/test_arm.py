@@ -164,8 +164,8 @@ def play_arm(problem: Any, state: Any, rewards: Any, truth: float, out: Any) -> 
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_truth_is_rarely_refuted_with_biases_at_their_bounds(sign: float) -> None:
-    truth, paths = 0.5, 300
+def test_truth_is_rarely_refuted_with_biases_at_their_bounds(sign: float, times: int) -> None:
+    truth, paths = 0.5, 300 * times
     means = truth + sign * PROBLEM.bias[0]
     rewards = (np.random.default_rng(9).random((paths, 1000, 3)) < means).astype(float)
     highest = np.empty((paths, 2))

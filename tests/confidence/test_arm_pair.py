@@ -73,17 +73,17 @@ def test_nothing_is_known_without_pulls_and_all_beyond_the_range():
     assert arm_evidence(problem, state, 0, 1, 1.5) == MOST
 
 
-def test_tied_studies_are_rarely_sure():
+def test_tied_studies_are_rarely_sure(times):
     """Both arms have the same means and a bias bound beyond the range; each is sure of one with delta at most."""
     problem, delta, sure = mf.Problem.from_arrays([1.0, 2.0], [3.0, 0.0], arms=2, reward="bernoulli"), 0.05, 0
-    for seed in range(40):
+    for seed in range(40 * times):
         rng = np.random.default_rng(seed)
         study = mf.create_study(problem, policy="lucb-c:bound=kl", delta=delta, max_cost=60)
         while not study.done:
             for pull in study.ask(20):
                 study.tell(pull, float(rng.random() < 0.5))
         sure += study.confidence >= 1 - delta
-    assert binomtest(sure, 40, delta, alternative="greater").pvalue > 1e-3
+    assert binomtest(sure, 40 * times, delta, alternative="greater").pvalue > 1e-3
 
 
 def test_confidence_and_threshold_agree():

@@ -65,8 +65,12 @@ def check_crossings(highest: Floats) -> None:
 
 
 @pytest.fixture(scope="module")
-def drawn() -> dict[str, Floats]:
-    return {law: draw(np.random.default_rng(11)) for law, (_, draw) in LAWS.items()}
+def drawn(times: int) -> dict[str, Floats]:
+    found = {}
+    for law, (_, draw) in LAWS.items():
+        rng = np.random.default_rng(11)
+        found[law] = np.concatenate([draw(rng) for _ in range(times)])
+    return found
 
 
 @pytest.mark.parametrize("name", ["hoeffding", "kl", "bernstein", "mixed"])
@@ -82,9 +86,9 @@ def test_true_means_are_rarely_refuted(name: str, drawn: dict[str, Floats]) -> N
 
 
 @pytest.mark.parametrize("name", ["gaussian", "hoeffding"])
-def test_true_gaussian_means_are_rarely_refuted(name: str) -> None:
-    paths = np.random.default_rng(12).normal(-2.0, 0.3, (PATHS, STEPS))
-    highest = np.empty((PATHS, 2))
+def test_true_gaussian_means_are_rarely_refuted(name: str, times: int) -> None:
+    paths = np.random.default_rng(12).normal(-2.0, 0.3, (PATHS * times, STEPS))
+    highest = np.empty((PATHS * times, 2))
     compiled(bind(highest_evidence, **process_kernels(name)), store=False)(GAUSSIAN, paths, -2.0, highest)
     check_crossings(highest)
     # The test is not empty: an e-process that pays too little would be near this rate.
@@ -99,12 +103,12 @@ def test_false_means_are_refuted(drawn: dict[str, Floats]) -> None:
             assert BOUNDS[name].log_e_below(BOUNDED, *stream, 0.85) > np.log(1e6)
 
 
-def test_lucb_with_the_beta_mixture_is_cheap_and_right() -> None:
+def test_lucb_with_the_beta_mixture_is_cheap_and_right(times: int) -> None:
     instance = mf.load_instance("figure-1a")
-    runs = simulate(instance, "lucb-top:bound=kl", delta=0.2, trials=200, seed=5)
+    runs = simulate(instance, "lucb-top:bound=kl", delta=0.2, trials=200 * times, seed=5)
     wrong = int((runs.best != instance.best).sum())
     assert runs.stopped.all()
-    assert binomtest(wrong, 200, 0.2, alternative="greater").pvalue > 0.01
+    assert binomtest(wrong, 200 * times, 0.2, alternative="greater").pvalue > 0.01
     # With the paper's radius it costs 50,000.
     assert runs.cost.mean() < 3_000.0
 

@@ -226,11 +226,11 @@ def rewards_of(rng, law, mean, shape):
         ("gaussian", "gaussian", 0.2),
     ],
 )
-def test_evidence_rarely_crosses_when_the_hypothesis_holds(law, name, v):
+def test_evidence_rarely_crosses_when_the_hypothesis_holds(law, name, v, times):
     kind, evidence = KINDS[name]
     bias = np.array([[0.05, 0.0], [0.03, 0.0]])
     arrays = problem(kind, bias, [[0.2, 1.0], [0.1, 1.0]])
-    run, rng, alpha, paths = compiled(crossings, store=False), np.random.default_rng(2), 0.2, 400
+    run, rng, alpha, paths = compiled(crossings, store=False), np.random.default_rng(2), 0.2, 400 * times
     crossed = 0
     for _ in range(paths):
         state, active, at = empty(arrays)

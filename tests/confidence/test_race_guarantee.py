@@ -22,11 +22,12 @@ _LEVEL = 1e-4
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", [0.0, 0.05])
 @pytest.mark.parametrize("kind", blocks_errors.KINDS)
-def test_the_best_arm_is_rarely_beaten(kind, gap):
-    parts = [blocks_errors.levels(kind, rho, gap, RUNS, seed=3) for rho in blocks_errors.CORRELATIONS]
+def test_the_best_arm_is_rarely_beaten(kind, gap, times):
+    each = RUNS * times
+    parts = [blocks_errors.levels(kind, rho, gap, each, seed=3) for rho in blocks_errors.CORRELATIONS]
     for delta in blocks_errors.DELTAS:
         wrong = [int((found <= math.log(delta)).sum()) for found in parts]
-        for runs, count in ((RUNS, max(wrong)), (RUNS * len(parts), sum(wrong))):
+        for runs, count in ((each, max(wrong)), (each * len(parts), sum(wrong))):
             assert binomtest(count, runs, delta, alternative="greater").pvalue > _LEVEL, (kind, delta, wrong)
 
 

@@ -80,7 +80,8 @@ def test_eight_threads_decide_as_one(policy):
     [(CLEAR, 5000.0, 300, 300), (CLOSE, 150.0, 200, 1)],
     ids=["clear", "close"],
 )
-def test_the_error_rate_stays_under_delta(means, max_cost, studies, certified):
+def test_the_error_rate_stays_under_delta(means, max_cost, studies, certified, times):
+    studies, certified = studies * times, certified * times
     found, overtook = [], []
     for seed in range(studies):
         study, reward = make(seed, "mf-toptwo:batch=8", max_cost), rewards(seed, means)

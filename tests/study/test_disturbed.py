@@ -5,7 +5,6 @@ still be right, about the arms that are left, with probability 1 - delta. What i
 starts its notes anew, with the statistics kept, so that arms it had dropped return with few pulls.
 """
 
-import os
 import random
 
 import numpy as np
@@ -19,8 +18,8 @@ from mfbandit.study import standing
 from mfbandit.study.course import Course
 from mfbandit.study.settings import Settings
 
-#: A larger number is for thorough runs; the suite makes do with few.
-STUDIES = int(os.environ.get("MFBANDIT_DISTURBED_STUDIES", "40"))
+#: How many studies are made of the policy that is disturbed most.
+STUDIES = 40
 DELTA = 0.02
 
 #: Two arms that take long to tell apart, with biases as large as they may be, and many that are dropped early.
@@ -82,9 +81,9 @@ def play(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch, action: str) -
 
 
 @pytest.mark.parametrize("policy", proven_policies())
-def test_certified_answers_are_right_when_a_study_is_disturbed(policy, monkeypatch):
+def test_certified_answers_are_right_when_a_study_is_disturbed(policy, monkeypatch, times):
     # The phases of this one are what a fresh start disturbs most; the others take long uncompiled.
-    studies = STUDIES if policy == "iise" else STUDIES // (8 if policy.startswith("mf-") else 4)
+    studies = times * (STUDIES if policy == "iise" else STUDIES // (8 if policy.startswith("mf-") else 4))
     ends = [play(policy, seed, monkeypatch, ("widen", "drop")[seed % 2]) for seed in range(studies)]
     certified = [wrong for status, wrong in ends if status == "certified"]
     assert len(certified) >= 0.8 * studies

@@ -170,10 +170,10 @@ def test_slow_good_evaluations_do_not_bias_decisions(simulated: Callable[..., An
     assert_same(busy, calm)
 
 
-def test_slow_good_evaluations_keep_the_error_rate() -> None:
+def test_slow_good_evaluations_keep_the_error_rate(times: int) -> None:
     problem = mf.Problem(3, [("exact", 1.0, 0.0)], reward="bernoulli")
     means = [0.3, 0.9, 0.25]
-    wrong, trials, delta = 0, 60, 0.25
+    wrong, trials, delta = 0, 60 * times, 0.25
     for trial in range(trials):
         chance = random.Random(trial)
         study = create_study(problem, policy="lucb-c:batch=8,bound=kl", delta=delta, seed=trial)

@@ -85,8 +85,8 @@ def test_nothing_is_found_where_the_bounds_hold():
     assert watched.intervals() == quiet.intervals()
 
 
-def test_false_alarms_are_as_rare_as_promised():
-    level, alarms, trials = 0.3, 0, 40
+def test_false_alarms_are_as_rare_as_promised(times):
+    level, alarms, trials = 0.3, 0, 40 * times
     for seed in range(trials):
         study = start("stop", seed=seed, alarm_level=level, max_cost=600)
         alarms += run(study, lie=0.05).status == "violation"

@@ -50,12 +50,12 @@ def test_equally_efficient_fidelities_and_useless_ones():
         pulls_at_optimum(EXAMPLE, 0.05, 0)
 
 
-def test_lemma_c2_and_step_3_on_figure_1a():
+def test_lemma_c2_and_step_3_on_figure_1a(times):
     instance = load_instance("figure-1a")
-    runs = mf.simulate(instance, "lucb-a:top=0.95,second=0.75", delta=0.05, trials=70, seed=0)
+    runs = mf.simulate(instance, "lucb-a:top=0.95,second=0.75", delta=0.05, trials=70 * times, seed=0)
     ratio = runs.pulls / pulls_elsewhere(instance, runs.pulls.sum(axis=2), 0.95, 0.75)
     cells = ratio[..., :2]
-    assert cells.size == 700
+    assert cells.size == 700 * times
     # The lemma is for large N_k and fails with small probability: 1% of cells, by little.
     assert stats.binomtest(int((cells > 1).sum()), cells.size, 0.01, "greater").pvalue > 1e-3
     assert cells.max() < 1.5
@@ -63,9 +63,9 @@ def test_lemma_c2_and_step_3_on_figure_1a():
     assert settled.max() < 1.0
 
 
-def test_lemma_c3_on_figure_1a():
+def test_lemma_c3_on_figure_1a(times):
     instance = load_instance("figure-1a")
-    runs = mf.simulate(instance, "lucb-b:top=0.95,second=0.75", delta=0.05, trials=70, seed=0)
+    runs = mf.simulate(instance, "lucb-b:top=0.95,second=0.75", delta=0.05, trials=70 * times, seed=0)
     committed = runs.pulls.argmax(axis=2)
     assert (runs.pulls.max(axis=2) > runs.pulls.min(axis=2)).all()
     worse = (commitment_ratio(instance, committed, 0.95, 0.75) > 2).any(axis=1)

@@ -1,0 +1,29 @@
+"""The option that makes statistical tests larger."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def run(folder, *options):
+    """Run one test in a folder that has the suite's conftest.py."""
+    (folder / "conftest.py").write_text((Path(__file__).parent / "conftest.py").read_text())
+    (folder / "test_it.py").write_text("def test_it(times):\n    assert times == 1\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", folder, folder, *options]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
+
+
+def test_trials_are_as_many_as_said_or_once_as_many(tmp_path):
+    assert run(tmp_path).returncode == 0
+    larger = run(tmp_path, "--trials", "10")
+    assert larger.returncode == 1
+    assert "assert 10 == 1" in larger.stdout
+
+
+@pytest.mark.parametrize("text", ["0", "-2", "1.5", "many"])
+def test_other_numbers_are_refused(tmp_path, text):
+    done = run(tmp_path, f"--trials={text}")
+    assert done.returncode == 4
+    assert f"--trials must be a whole number >= 1, got '{text}'" in done.stderr
