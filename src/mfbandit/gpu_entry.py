@@ -18,7 +18,7 @@ from mfbandit.core import Arrays, State, mean_of, pulled, settle
 from mfbandit.gpu_stripes import memory_maker, stripes
 from mfbandit.kernel import bind, cuda_module, digest, kernel, on_device
 from mfbandit.layout import Layout, layout
-from mfbandit.play import Prepared, Results, Setting, mark, play_one, reset
+from mfbandit.play import Noted, Prepared, Setting, mark, play_one, reset
 from mfbandit.rewards import Law
 
 __all__ = ["BLOCK", "Shape", "entries", "entry_of", "lean_parts", "shape_of"]
@@ -140,7 +140,7 @@ def pulled_or_infinite(state: State, arm: int, fidelity: int) -> bool:
 
 
 @kernel
-def unmarked(setting: Setting, state: State, reached: int, results: Results, i: int) -> None:
+def unmarked(setting: Setting, state: State, reached: int, noted: Noted) -> None:
     """Note nothing, where there are no marks."""
 
 

@@ -18,7 +18,7 @@ from mfbandit.core import PULLS, ROUNDS, Algorithm, Arrays, Floats, Ints, State,
 from mfbandit.kernel import kernel, product, slot
 from mfbandit.rewards import Law, trial_key
 
-__all__ = ["Limits", "Prepared", "Results", "Room", "Setting", "play", "play_many", "play_one", "reset"]
+__all__ = ["Limits", "Noted", "Prepared", "Results", "Room", "Setting", "play", "play_many", "play_one", "reset"]
 
 
 class Limits(NamedTuple):
@@ -64,8 +64,18 @@ class Results(NamedTuple):
         return Results._make(array[first:last] for array in self)
 
 
+class Noted(NamedTuple):
+    """What one trial leaves behind of its way."""
+
+    pulls: Ints
+    """At each mark."""
+    best: Ints
+    trace: Ints
+    """The first rows (arm, fidelity, count)."""
+
+
 class Room(NamedTuple):
-    """Memory for one trial at a time that is not made anew for each piece of trials."""
+    """Memory for one trial at a time, beside the statistics."""
 
     own: Any
     """The algorithm's memory, by name, which lies in the next two."""
@@ -156,22 +166,19 @@ def pull(setting: Setting, state: State, key: int, arm: int, fidelity: int, coun
 
 
 @kernel
-def mark(setting: Setting, state: State, reached: int, results: Results, i: int) -> None:
-    """Note where trial i stands when its cost reaches a mark."""
+def mark(setting: Setting, state: State, reached: int, noted: Noted) -> None:
+    """Note where a run stands when its cost reaches a mark."""
     problem = setting.problem
-    results.mark_best[i, reached] = recommend(problem, setting.params, state)
+    noted.best[reached] = recommend(problem, setting.params, state)
     for k in range(problem.cost.shape[0]):
         for m in range(problem.cost.shape[1]):
-            results.mark_pulls[i, reached, k, problem.columns[m]] = state.pulls[k, m]
+            noted.pulls[reached, k, problem.columns[m]] = state.pulls[k, m]
 
 
 @kernel
-def play(setting: Setting, state: State, out: Ints, key: int, results: Results, i: int) -> bool:
-    """Play one trial to its end; tell whether it ended by itself.
-
-    On its way it is noted at every mark, and its first rows (arm, fidelity, count) are traced, as entry i.
-    """
-    problem, limits, marks, trace = setting.problem, setting.limits, setting.marks, results.trace
+def play(setting: Setting, state: State, out: Ints, key: int, noted: Noted) -> bool:
+    """Play one trial to its end, which is noted on its way; tell whether it ended by itself."""
+    problem, limits, marks, trace = setting.problem, setting.limits, setting.marks, noted.trace
     traced, reached, rows = 0, 0, 1
     while limits.halt[0] == 0:
         rows = plan(problem, setting.params, state, out)
@@ -194,12 +201,12 @@ def play(setting: Setting, state: State, out: Ints, key: int, results: Results, 
                     pull(setting, state, key, arm, fidelity, due, cost)
                     left -= due
                 if left > 0:
-                    mark(setting, state, reached, results, i)
+                    mark(setting, state, reached, noted)
                     reached += 1
-            if traced < trace.shape[1] and count > 0:
-                trace[i, traced, 0] = arm
-                trace[i, traced, 1] = problem.columns[fidelity]
-                trace[i, traced, 2] = count
+            if traced < trace.shape[0] and count > 0:
+                trace[traced, 0] = arm
+                trace[traced, 1] = problem.columns[fidelity]
+                trace[traced, 2] = count
                 traced += 1
             played += count
             if cut:
@@ -208,7 +215,7 @@ def play(setting: Setting, state: State, out: Ints, key: int, results: Results, 
         if cut and (played == 0 or not limits.spends or state.clock[PULLS] >= limits.pulls):
             break
     while reached < marks.shape[0]:
-        mark(setting, state, reached, results, i)
+        mark(setting, state, reached, noted)
         reached += 1
     return rows == 0 or (limits.spends and state.clock[PULLS] < limits.pulls)
 
@@ -244,7 +251,9 @@ def play_one(setting: Setting, state: State, out: Ints, key: int, results: Resul
     """Play one trial in an empty state, and keep what it leaves behind as entry i."""
     problem = setting.problem
     begin(problem, state, key)
-    ended = play(setting, state, out, key, results, i)
+    # Kernels that see one entry only keep fewer numbers at hand.
+    noted = Noted(results.mark_pulls[i], results.mark_best[i], results.trace[i])
+    ended = play(setting, state, out, key, noted)
     results.cost[i] = state.spent[0]
     results.best[i] = recommend(problem, setting.params, state)
     results.stopped[i] = outcome(state, ended)

@@ -130,7 +130,7 @@ class Player:
         if simulation.instance.problem.blocks is not None and device == "cuda":
             raise InvalidInput("device 'cuda' cannot simulate problems with blocks: use device='cpu'")
         self.text = bind(play_many, self.prepared.swaps, **self.prepared.parts)
-        self._rooms: list[Room] = []
+        self._blocks: list[Any] = []
 
     @property
     def fingerprint(self) -> str:
@@ -163,18 +163,15 @@ class Player:
 
             gpu.launch(self.prepared, first, results, advance)
             return
-        # Much room takes time to make, so a thread takes over what another one left.
-        room = self._rooms.pop() if self._rooms else self._new_room()
-        self.entry(self.prepared.setting, room, first, results)
-        self._rooms.append(room)
-        advance(len(results.cost), int(results.pulls.sum()))
-
-    def _new_room(self) -> Room:
-        """Memory for one thread."""
         problem = self.prepared.setting.problem
         memory = layout(self.prepared.algorithm.memory, problem)
         numbers, wholes = memory.blocks()
-        return Room(memory.of(numbers, wholes), numbers, wholes, room_for_blocks(problem))
+        # Much room takes time to make, so a thread takes over what another one left.
+        blocks = self._blocks.pop() if self._blocks else room_for_blocks(problem)
+        room = Room(memory.of(numbers, wholes), numbers, wholes, blocks)
+        self.entry(self.prepared.setting, room, first, results)
+        self._blocks.append(blocks)
+        advance(len(results.cost), int(results.pulls.sum()))
 
 
 def pieces(trials: int, workers: int, least: int = 1, most: int = 4096) -> Iterator[tuple[int, int]]:
