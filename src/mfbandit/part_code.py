@@ -2,8 +2,8 @@
 
 numba optimises every function that it compiles and makes machine code of it. Parts are always inlined, so both
 would be done again for every function around them, up to the entry, and thrown away each time. Parts are kept as
-they were written instead, and optimised once, in the entry: that takes 40% off the time to compile, and the entry
-runs as fast.
+they were written instead, and optimised once, in the entry: that takes a quarter to a third off the time to compile,
+and the entry runs as fast.
 
 This uses inner parts of numba. Where a version of it has others, parts are compiled as numba does by itself.
 """
