@@ -7,6 +7,8 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
+import itertools
+
 from matplotlib import pyplot as plt
 
 import mfbandit as mf
@@ -78,7 +80,7 @@ def way_of_a_reward() -> None:
         axes.text(x, y - 0.03, f"{where}/", ha="center", va="center", fontsize=10, family="monospace", color=COLOURS[0])
         axes.text(x, y - 0.17, handed_on, ha="center", va="center", fontsize=7.5)
     line = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.3}
-    for (x, y), (to_x, to_y) in zip(spots, spots[1:], strict=False):
+    for (x, y), (to_x, to_y) in itertools.pairwise(spots):
         across = 0.37 * (to_x - x)
         down = 0.27 * (to_y - y)
         axes.annotate("", (to_x - across, to_y - down), (x + across, y + down), arrowprops=line)
