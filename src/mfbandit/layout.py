@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -190,14 +192,13 @@ def nested(kind: Any, found: dict[str, Any], prefix: str = "") -> Any:
 
 def fields(own: Any, *, kept: bool = False) -> dict[str, Any]:
     """The arrays of a memory, or only those that are kept, by their full names."""
-    found = {}
-    for name, field in _declared(type(own)):
-        if field.kept or not kept:
-            value = own
-            for step in name.split("."):
-                value = getattr(value, step)
-            found[name] = value
-    return found
+    return {name: get(own) for name, get in _getters(type(own), kept)}
+
+
+@cache
+def _getters(kind: type, kept: bool) -> list[tuple[str, Callable[[Any], Any]]]:
+    """How the fields of a memory are got, by their full names."""
+    return [(name, attrgetter(name)) for name, field in _declared(kind) if field.kept or not kept]
 
 
 def rebuilt(own: Any, change: Callable[[Any], Any]) -> Any:

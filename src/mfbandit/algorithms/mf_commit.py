@@ -109,19 +109,18 @@ def precision(problem: Arrays, state: State, arm: int, m: int, level: float, mor
 
 
 @kernel
-def estimate(problem: Arrays, state: State) -> None:
-    """Estimate every arm's truth from all its streams, by their precision; -inf before its first pull."""
-    for k in range(problem.cost.shape[0]):
-        weights, centre = 0.0, 0.0
-        for m in range(problem.cost.shape[1]):
-            n = float(state.pulls[k, m])
-            if n > 0.0:
-                prior = 0.0 if problem.kind == GAUSSIAN else 1.0
-                mean = (state.sums[k, m] + 0.5 * prior) / (n + prior)
-                weight = precision(problem, state, k, m, mean, 0.0)
-                weights += weight
-                centre += weight * mean
-        state.own.truth[k] = centre / weights if weights > 0.0 else -math.inf
+def estimate(problem: Arrays, state: State, arm: int) -> float:
+    """Estimate an arm's truth from all its streams, by their precision; -inf before its first pull."""
+    weights, centre = 0.0, 0.0
+    for m in range(problem.cost.shape[1]):
+        n = float(state.pulls[arm, m])
+        if n > 0.0:
+            prior = 0.0 if problem.kind == GAUSSIAN else 1.0
+            mean = (state.sums[arm, m] + 0.5 * prior) / (n + prior)
+            weight = precision(problem, state, arm, m, mean, 0.0)
+            weights += weight
+            centre += weight * mean
+    return centre / weights if weights > 0.0 else -math.inf
 
 
 @kernel
@@ -134,21 +133,14 @@ def expected_excess(gap: float, deviation: float) -> float:
 
 
 @kernel
-def leading(problem: Arrays, state: State) -> int:
-    """The arm with the best estimate."""
-    leader = 0
-    for k in range(1, problem.cost.shape[0]):
-        if state.own.truth[k] > state.own.truth[leader]:
-            leader = k
-    return leader
-
-
-@kernel
 def look(problem: Arrays, state: State) -> Standing:
     """Estimate all truths and how doubtful they are; see who leads."""
     arms, fidelities = problem.cost.shape
-    estimate(problem, state)
-    leader = leading(problem, state)
+    leader = 0
+    for k in range(arms):
+        state.own.truth[k] = estimate(problem, state, k)
+        if state.own.truth[k] > state.own.truth[leader]:
+            leader = k
     top, second = state.own.truth[leader], -math.inf
     for k in range(arms):
         if k != leader:
@@ -221,8 +213,12 @@ def plan(problem: Arrays, params: MfCommitParams, state: State, out: Ints) -> in
 @kernel
 def recommend(problem: Arrays, params: MfCommitParams, state: State) -> int:
     """The arm with the best estimate."""
-    estimate(problem, state)
-    return leading(problem, state)
+    leader, best = 0, estimate(problem, state, 0)
+    for k in range(1, problem.cost.shape[0]):
+        value = estimate(problem, state, k)
+        if value > best:
+            leader, best = k, value
+    return leader
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ The log of a study is a list of records that only grows. Everything a study know
 are numbered in the order in which they were asked for, so a record says which pull it is about by one
 whole number::
 
-    ROUND    pull = number of its first pull   text = its rows and what `plan` noted (JSON)
+    ROUND    pull = number of its first pull   value = how much it says: CHANGES, ALL_NOTES or CHECKPOINT
+                                               text = its rows and what `plan` noted (JSON)
     LEASE    pull                              value = until when it is handed out, 0 if taken back
                                                text = for how many seconds, and which process has it
     RESULT   pull                              value = its reward
@@ -25,6 +26,9 @@ from typing import NamedTuple, Protocol
 from mfbandit.errors import StorageError
 
 __all__ = [
+    "ALL_NOTES",
+    "CHANGES",
+    "CHECKPOINT",
     "FAILURE",
     "KINDS",
     "LEASE",
@@ -40,6 +44,9 @@ __all__ = [
 ]
 
 ROUND, LEASE, RESULT, FAILURE, RETRY = 0, 1, 2, 3, 4
+#: How much a round says of what its algorithm noted: what has changed, all of it, or all of it and all statistics.
+#: Older versions wrote 0.
+CHANGES, ALL_NOTES, CHECKPOINT = 1.0, 2.0, 3.0
 #: Names of the kinds, as they appear in exported files.
 KINDS = ("round", "lease", "result", "failure", "retry")
 

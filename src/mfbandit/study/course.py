@@ -13,19 +13,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from mfbandit.core import PULLS, ROUNDS
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.layout import clear_rest
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
+from mfbandit.study.lineup import streams_of
 from mfbandit.study.noted import (
     Notes,
+    RoundRecord,
     apply_notes,
     check_layout,
     dump_state,
+    extent_of,
     load_state,
     read_round,
-    write_layout,
+    shapes_of,
     write_round,
 )
 from mfbandit.study.on_blocks import write_blocks
@@ -180,7 +184,7 @@ class Course(Standing):
 
     def _fold(self) -> None:
         """Let the results count whose turn it is."""
-        playing, state = self.round, self.state
+        playing, state, fast = self.round, self.state, self.lineup.observe
         waiting, place = playing.waiting, playing.folded
         while place in waiting:
             row = playing.rows[playing.row]
@@ -188,7 +192,10 @@ class Course(Standing):
             if reward is not None:
                 if not self._centred:
                     self.centre(reward)
-                self._observe(state, row.cell[0], row.cell[1], self._unit(reward))
+                if fast is None or self.race is not None:
+                    self._observe(state, row.cell[0], row.cell[1], self._unit(reward))
+                else:
+                    fast(streams_of(state), row.cell[0], row.cell[1], self._unit(reward))
                 if self.race is not None:
                     self.race.count(row, reward)
             else:
@@ -236,18 +243,30 @@ class Course(Standing):
             self.planning_seconds += time.perf_counter() - started
             planned, cut = self._within_limit(lineup.out[:rows].tolist())
         opened = [] if race is None else race.opened(state, before)
-        if changes:
-            changes = f'{changes},"state":{dump_state(state)}'
-            self._notes = None
-        else:
-            changes = self._notes.changes(state)
-        if self.asked == 0:
-            changes += write_layout(state)
-        if self.book is not None:
-            changes = write_blocks(opened, planned) + changes
-        record = Record(ROUND, self.asked, 0.0, write_round(planned, cut, changes))
+        record = self._record(planned, cut, opened, changes)
         self._open(planned, cut, opened)
         return record
+
+    def _record(
+        self, rows: Sequence[Row], cut: bool, opened: Sequence[Sequence[int]], changes: dict[str, Any]
+    ) -> Record:
+        """The record of a round; `changes` says which arms and bounds have changed."""
+        state, notes = self.state, self._notes
+        body: RoundRecord = {"rows": [list(row[:3]) for row in rows]}
+        if cut:
+            body["cut"] = True
+        if self.book is not None:
+            body |= write_blocks(opened, rows)  # type: ignore[typeddict-item]
+        if changes or notes is None:
+            body |= {**changes, "state": dump_state(state)}  # type: ignore[typeddict-item]
+            self._notes = None
+        elif self.rounds and self.rounds % notes.every == 0:
+            body |= notes.everything(state)  # type: ignore[typeddict-item]
+        else:
+            body |= notes.changes(state)  # type: ignore[typeddict-item]
+        if self.asked == 0 and (shapes := shapes_of(state)):
+            body["layout"] = shapes
+        return Record(ROUND, self.asked, extent_of(body), write_round(body))
 
     @property
     def refusal(self) -> str:
@@ -299,7 +318,7 @@ class Course(Standing):
             )
         self.enter(read_round(record.text))
 
-    def enter(self, body: dict[str, object]) -> None:
+    def enter(self, body: RoundRecord) -> None:
         """Enter a planned round as its record describes it."""
         self._notes = None
         if self.race is not None and not _CHANGES.isdisjoint(body):
@@ -308,17 +327,17 @@ class Course(Standing):
             self.broken, added = read_beliefs(body)
             self._believe(added)
         if "arms" in body:
-            self._line_up(list(body["arms"]))  # type: ignore[call-overload]
+            self._line_up(list(body["arms"]))
         check_layout(self.state, body)
         if "state" in body:
-            load_state(self.state, body["state"])  # type: ignore[arg-type]
+            load_state(self.state, body["state"])
         else:
             apply_notes(self.state, body)
             clear_rest(self.state.own)
-        opened: list[list[int]] = body.get("opened", [])  # type: ignore[assignment]
+        opened = body.get("opened", [])
         if self.race is not None:
             self.state = self.race.follow(self.state, opened)
-        rows = self.listed(body["rows"])  # type: ignore[arg-type]
+        rows = self.listed(body["rows"])
         if self.book is not None:
             self.book.check(rows, body.get("blocks"))
         self._open(rows, bool(body.get("cut", False)), opened)

@@ -24,12 +24,10 @@ from mfbandit.core import State
 from mfbandit.errors import StorageError
 from mfbandit.layout import fields
 
-__all__ = ["FLAT_MARKS", "drop_unrecorded", "enter_clock", "enter_flat", "is_flat"]
+__all__ = ["drop_unrecorded", "enter_clock", "enter_flat", "is_flat"]
 
 Places = dict[str, npt.NDArray[np.int64]]
 
-#: How the memory of a round of format 1 begins.
-FLAT_MARKS = ('"memory":{"bits":', '"memory":{"places":')
 #: The whole numbers of a policy, in their order after the clock.
 _CLOCKS: dict[type, tuple[str, ...]] = {
     TopTwoMemory: ("leader", "rows"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mfbandit.confidence.victories import is_proven, victories
-from mfbandit.core import Algorithm, Arrays, Ints, State, keep_arms, new_state
+from mfbandit.core import Algorithm, Arrays, Floats, Ints, State, keep_arms, new_state, observe
 from mfbandit.errors import MissingExtra
 from mfbandit.kernel import compiled, digest
 from mfbandit.layout import rebuilt
@@ -19,7 +20,7 @@ from mfbandit.study.settings import Settings
 if TYPE_CHECKING:
     from mfbandit.confidence.race import Race
 
-__all__ = ["Lineup", "carry_over", "copy_state", "line_up", "line_up_rest", "race_of"]
+__all__ = ["Lineup", "carry_over", "copy_state", "line_up", "line_up_rest", "race_of", "streams_of"]
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Lineup:
     looked: bool = False
     """Whether somebody has looked for a form that was compiled before."""
     asked_to_compile: bool = False
+    observe: Callable[[Streams, int, int, float], Any] | None = None
+    """`mfbandit.core.observe` as machine code, once that can be had."""
     cells: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     """Where the statistics of an arm at a fidelity are, from indices of the user's problem."""
 
@@ -61,6 +64,7 @@ class Lineup:
             return
         _compiled_before[digest(self.algorithm.plan)] = faster
         self.plan = _machine_code(faster, arguments) or faster
+        self.observe = _machine_observe(spare)
 
     def compile_once(self, state: State) -> None:
         """Compile `plan`, where that can be had and nobody has asked for it before."""
@@ -70,8 +74,7 @@ class Lineup:
 
     def answer(self, state: State) -> int:
         """The arm, as an index of those in play, that the policy would answer with."""
-        # An algorithm may write into its memory when asked; decisions must not depend on who asks.
-        return int(self.algorithm.recommend(self.problem, self.algorithm.params, copy_state(state)))
+        return int(self.algorithm.recommend(self.problem, self.algorithm.params, state))
 
     def proves(self, settings: Settings, problem: Problem, state: State) -> bool:
         """Whether the answer of a policy that has stopped by itself is proven by what a certificate holds."""
@@ -92,8 +95,10 @@ class Lineup:
         if faster is None:
             return False
         code = _machine_code(faster, (self.problem, self.algorithm.params, state, self.out))
-        self.plan = code or self.plan
-        return code is not None
+        if code is None:
+            return False
+        self.plan, self.observe = code, _machine_observe(copy_state(state))
+        return True
 
 
 def race_of(settings: Settings, problem: Problem, columns: list[int], state: State) -> Race:
@@ -120,11 +125,42 @@ def _machine_code(function: Any, arguments: tuple[Any, ...]) -> Callable[..., An
     return code
 
 
+def _machine_observe(spare: State) -> Callable[..., Any] | None:
+    """The machine code of `observe`, with a state that may be spoilt."""
+    arguments = streams_of(spare), 0, 0, 0.5
+    faster = compiled(observe)
+    faster(*arguments)
+    return _machine_code(faster, arguments)
+
+
+class Streams(NamedTuple):
+    """The part of a state that a reward enters: compiled code takes its few arrays faster than a whole state."""
+
+    pulls: Ints
+    sums: Floats
+    squares: Floats
+    deviations: Floats
+    means: Floats
+    roots: Floats
+    rounder: Floats
+    carries: Floats
+
+
+_parts = attrgetter(*Streams._fields)
+
+
+def streams_of(state: State) -> Streams:
+    """That part of a state, which shares its arrays."""
+    return Streams(*_parts(state))
+
+
 def copy_state(state: State) -> State:
     """A state that can be changed without changing this one."""
-    parts = {name: np.copy(part) for name, part in state._asdict().items() if name not in ("own", "blocks")}
-    blocks = type(state.blocks)(*map(np.copy, state.blocks))
-    return state._replace(own=rebuilt(state.own, np.copy), blocks=blocks, **parts)
+    blocks = type(state.blocks)(*(array.copy() for array in state.blocks))
+    own = rebuilt(state.own, np.ndarray.copy)
+    return state._make(
+        part.copy() if isinstance(part, np.ndarray) else own if part is state.own else blocks for part in state
+    )
 
 
 def line_up(settings: Settings, full: Arrays) -> Lineup:

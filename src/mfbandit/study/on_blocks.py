@@ -216,7 +216,7 @@ def missing_cells(settings: Settings, records: Iterable[Sequence[Any]]) -> list[
     return [pull for pull, count in failures.items() if count > settings.retries]
 
 
-def write_blocks(opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> str:
-    """What the record of a round says of blocks, as the inside of a JSON object."""
-    parts = [("opened", [list(one) for one in opened]), ("blocks", [list(row.blocks) for row in rows])]
-    return "".join(f',"{name}":{listed}'.replace(" ", "") for name, listed in parts if listed)
+def write_blocks(opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> dict[str, list[list[int]]]:
+    """What the record of a round says of blocks."""
+    parts = {"opened": [list(one) for one in opened], "blocks": [list(row.blocks) for row in rows]}
+    return {name: listed for name, listed in parts.items() if listed}

@@ -20,15 +20,13 @@ from mfbandit.errors import StorageError
 from mfbandit.kernel import compiled_or_plain, kernel
 from mfbandit.storage.records import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study.course import Course
-from mfbandit.study.noted import apply_last_notes, check_layout, read_round, read_rows
+from mfbandit.study.noted import apply_last_notes, check_layout, is_checkpoint, noted_in, read_round, read_rows
 from mfbandit.study.on_blocks import RaceLog, missing_cells
 from mfbandit.study.round import Round
 from mfbandit.study.settings import Settings
 
 __all__ = ["resume"]
 
-#: What only the record of a round has that brings all statistics with it.
-_STATE = '"state":'
 #: From so many rewards on it pays to load compiled code.
 _MANY = 20_000
 
@@ -67,17 +65,13 @@ def _settle(course: Course, settled: Sequence[Record], next_round: Record) -> No
     check_layout(course.state, read_round(texts[0]))
     _retire(course, settled, numbers, texts)
     asked = next_round.pull
-    # A round that was planned after an arm was retired brings all statistics with it.
-    if _STATE not in (next_round.text or ""):
-        start = 0
-        for place in range(len(texts) - 1, -1, -1):
-            if _STATE in texts[place]:
-                course.round = Round(numbers[place], (), False)
-                course.enter(read_round(texts[place]))
-                start = place
-                break
-        _fold(course, settled, texts[start:], numbers[start], asked)
-        apply_last_notes(course.state, [text for text in texts[start:] if _STATE not in text])
+    if not is_checkpoint(next_round):
+        start = max((place for place, record in enumerate(rounds) if is_checkpoint(record)), default=-1)
+        if start >= 0:
+            course.round = Round(numbers[start], (), False)
+            course.enter(read_round(texts[start]))
+        _fold(course, settled, texts[max(0, start) :], numbers[max(0, start)], asked)
+        apply_last_notes(course.state, noted_in(reversed(rounds[start + 1 :])))
     course.rounds = len(rounds)
     course.round = Round(asked, (), False)
 

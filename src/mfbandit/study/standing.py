@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from mfbandit.confidence.alarm import BrokenBound
 from mfbandit.core import arrays, new_state, observe, observe_block
@@ -76,20 +77,19 @@ class Standing:
         total = settings.problem.n_arms
         return broken_bounds(lineup.problem, self.state, settings.alarm_level, lineup.arms, places, total)
 
-    def _new_lineup(self, found: list[BrokenBound]) -> str:
+    def _new_lineup(self, found: list[BrokenBound]) -> dict[str, Any]:
         """Go on with the arms that are left and the bounds to believe; returns what the record says of it."""
         # It says all of it each time, so that the last such record is enough to go on from.
         left = [arm for arm in self.lineup.arms if arm not in self.retired] if self.retired else None
         if not found and (left is None or len(left) == len(self.lineup.arms)):
-            return ""
+            return {}
         if found:
             action = self.settings.on_violation
             self.broken += found
             self._believe({} if action == "stop" else widened(self.problem, self.added, found, action))
         arms = list(self.lineup.arms) if left is None else left
         self._line_up(arms)
-        listed = ",".join(map(str, arms))
-        return f',"arms":[{listed}]{write_beliefs(self.broken, self.added)}'
+        return {"arms": arms, **write_beliefs(self.broken, self.added)}
 
     def _believe(self, added: dict[int, float]) -> None:
         """Take bias bounds to be wider by so much, in unit scale, by fidelity."""

@@ -19,6 +19,7 @@ from mfbandit.storage.digest import record_line
 from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage
 from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
+from mfbandit.study.noted import RoundRecord, extent_of, read_round, write_round
 from mfbandit.study.on_blocks import missing_cells
 from mfbandit.study.open import check_name, open_study
 from mfbandit.study.result import pandas
@@ -138,7 +139,8 @@ def _places(settings: Settings, rounds: Sequence[Record]) -> Iterator[Place]:
     starts: dict[tuple[int, int], int] = {}
     opened = [0] * len(opening)
     for number, record in enumerate(rounds):
-        body, pull = json.loads(record.text or ""), record.pull
+        body, pull = read_round(record.text), record.pull
+        blocks = body.get("blocks")
         for row, (arm, fidelity, count) in enumerate(body["rows"]):
             start = starts.get((arm, fidelity), 0)
             starts[arm, fidelity] = start + count
@@ -147,7 +149,7 @@ def _places(settings: Settings, rounds: Sequence[Record]) -> Iterator[Place]:
                 opened[fidelity] = start + count
                 cost += opening[fidelity]
             for i in range(count):
-                block = body["blocks"][row][i] if "blocks" in body else None
+                block = None if blocks is None else blocks[row][i]
                 yield Place(pull + i, number, arm, fidelity, start + i, block, cost)
             pull += count
 
@@ -187,11 +189,11 @@ def _from_line(line: Any, check: RewardCheck) -> Record:
     if kind == FAILURE:
         return Record(kind, pull, 0.0, plain_text(line["reason"]))
     if kind == ROUND:
-        body = {key: value for key, value in line.items() if key not in ("kind", "pull")}
+        body: RoundRecord = {key: value for key, value in line.items() if key not in ("kind", "pull")}  # type: ignore[assignment]
         for arm, fidelity, count in body["rows"]:
             if not all(type(part) is int for part in (arm, fidelity, count)) or not 0 < count < 2**31:
                 raise ValueError(f"row {[arm, fidelity, count]} is not an arm, a fidelity and a number of pulls")
-        return Record(kind, pull, 0.0, json.dumps(body, separators=(",", ":")))
+        return Record(kind, pull, extent_of(body), write_round(body))
     if kind == LEASE:
         raise ValueError("files hold no leases")
     return Record(kind, pull)

@@ -9,7 +9,6 @@ Bounds that were widened are a new model: the guarantee that comes with the answ
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from mfbandit.confidence.alarm import BrokenBound, alarm
 from mfbandit.core import Arrays, State
 from mfbandit.problem import Gaussian, Problem
+from mfbandit.study.noted import RoundRecord
 
 __all__ = ["broken_bounds", "read_beliefs", "sentences", "widened", "write_beliefs"]
 
@@ -66,16 +66,14 @@ def widened(problem: Problem, added: dict[int, float], found: Sequence[BrokenBou
     return more
 
 
-def write_beliefs(broken: Sequence[BrokenBound], added: dict[int, float]) -> str:
-    """What the record of a round says of broken bounds and wider ones, as the inside of a JSON object."""
+def write_beliefs(broken: Sequence[BrokenBound], added: dict[int, float]) -> dict[str, Any]:
+    """What the record of a round says of broken bounds and wider ones."""
     if not broken:
-        return ""
-    plain = [{**asdict(one), "fidelities": list(one.fidelities)} for one in broken]
-    compact = (",", ":")
-    return f',"broken":{json.dumps(plain, separators=compact)},"added":{json.dumps(added, separators=compact)}'
+        return {}
+    return {"broken": [{**asdict(one), "fidelities": list(one.fidelities)} for one in broken], "added": added}
 
 
-def read_beliefs(body: dict[str, Any]) -> tuple[list[BrokenBound], dict[int, float]]:
+def read_beliefs(body: RoundRecord) -> tuple[list[BrokenBound], dict[int, float]]:
     """Read back what `write_beliefs` wrote."""
     broken = [BrokenBound(**{**one, "fidelities": tuple(one["fidelities"])}) for one in body["broken"]]
     return broken, {int(m): float(more) for m, more in body["added"].items()}
