@@ -192,11 +192,12 @@ def nested(kind: Any, found: dict[str, Any], prefix: str = "") -> Any:
 
 def fields(own: Any, *, kept: bool = False) -> dict[str, Any]:
     """The arrays of a memory, or only those that are kept, by their full names."""
-    return {name: get(own) for name, get in _getters(type(own), kept)}
+    kind: Any = type(own)
+    return {name: get(own) for name, get in _getters(kind, kept)}
 
 
 @cache
-def _getters(kind: type, kept: bool) -> list[tuple[str, Callable[[Any], Any]]]:
+def _getters(kind: Any, kept: bool) -> list[tuple[str, Callable[[Any], Any]]]:
     """How the fields of a memory are got, by their full names."""
     return [(name, attrgetter(name)) for name, field in _declared(kind) if field.kept or not kept]
 

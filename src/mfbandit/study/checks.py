@@ -82,7 +82,7 @@ def check_lease(seconds: Any) -> float:
 def _number(reward: Any) -> float:
     """The number that an object stands for: a scalar of any library, but no text and no array of one number."""
     number = reward if isinstance(reward, (int, float)) else _item(reward)
-    if not isinstance(number, (numbers.Real, Decimal)):
+    if not isinstance(number, (int, float, numbers.Real, Decimal)):
         raise RewardError(f"a reward must be a number, got {_shown(reward)}")
     try:
         return float(number)

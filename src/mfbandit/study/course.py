@@ -224,11 +224,11 @@ class Course(Standing):
 
     def plan(self) -> Record:
         """Plan the round that is due; returns its record."""
-        if self.refusal:
-            raise StudyError(self.refusal)
-        found = self._violations(self.round.rows)
-        changes = self._new_lineup(found)
-        lineup, race = self.lineup, self.race
+        race = self.race
+        if race is not None and race.refusal:
+            raise StudyError(race.refusal)
+        changes = self._new_lineup(self._violations(self.round.rows))
+        lineup = self.lineup
         if race is not None:
             self.state = race.with_room(self.state)
         state = self.state

@@ -50,6 +50,7 @@ class Desk(Replica):
         self._durable = durable
         self._seeds = Seeds(settings.seed)
         self._arms = settings.problem.arms
+        self._on_blocks = settings.problem.blocks is not None
         self._fidelities = [fidelity.name for fidelity in settings.problem.fidelities]
         self._check_reward = RewardCheck(settings.problem.reward)
         #: How far the clock of the storage is ahead of this process's; known after the first ask.
@@ -214,8 +215,9 @@ class Desk(Replica):
 
     def _drop(self, pulls: list[Pull]) -> None:
         """Forget pulls that were not handed out after all."""
-        self._held.difference_update(pull.id for pull in pulls)
-        pulls.clear()
+        if pulls:
+            self._held.difference_update(pull.id for pull in pulls)
+            pulls.clear()
 
     def _take_back_abandoned(self) -> bool:
         """Free the places of processes that are gone; returns whether there were any."""
@@ -233,7 +235,8 @@ class Desk(Replica):
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             nonlocal verdict
             course, records = self._follow(news), list[Record]()
-            if number >= course.asked and self._may_plan():
+            playing = course.round
+            if number >= playing.first + playing.size and self._may_plan():
                 records.append(course.plan())
             verdict = self._verdict(pull, number)
             if verdict == _AWAITED:
@@ -285,16 +288,15 @@ class Desk(Replica):
     def _pull(self, place: int) -> Pull:
         """The pull at a place of the round being played."""
         playing = self._course.round
-        row = playing.row_of(place)
-        arm, fidelity, index = row.arm, row.fidelity, playing.index_of(place)
+        arm, fidelity, index = playing.pull_at(place)
         seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
-        block, block_seed = self._course.block_at(place, seed)
+        block, block_seed = self._course.block_at(place, seed) if self._on_blocks else (None, None)
         return make_pull(
             {
                 "id": playing.first + place,
                 "arm": self._arms[arm],
                 "fidelity": self._fidelities[fidelity],
-                "cost": row.cost,
+                "cost": playing.row_of(place).cost,
                 "seed": seed,
                 "index": index,
                 "arm_index": arm,

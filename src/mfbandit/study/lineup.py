@@ -128,7 +128,7 @@ def _machine_code(function: Any, arguments: tuple[Any, ...]) -> Callable[..., An
 def _machine_observe(spare: State) -> Callable[..., Any] | None:
     """The machine code of `observe`, with a state that may be spoilt."""
     arguments = streams_of(spare), 0, 0, 0.5
-    faster = compiled(observe)
+    faster: Any = compiled(observe)
     faster(*arguments)
     return _machine_code(faster, arguments)
 
@@ -158,9 +158,8 @@ def copy_state(state: State) -> State:
     """A state that can be changed without changing this one."""
     blocks = type(state.blocks)(*(array.copy() for array in state.blocks))
     own = rebuilt(state.own, np.ndarray.copy)
-    return state._make(
-        part.copy() if isinstance(part, np.ndarray) else own if part is state.own else blocks for part in state
-    )
+    parts = {name: part.copy() for name, part in state._asdict().items() if isinstance(part, np.ndarray)}
+    return state._replace(own=own, blocks=blocks, **parts)
 
 
 def line_up(settings: Settings, full: Arrays) -> Lineup:

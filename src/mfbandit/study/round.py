@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -55,13 +56,14 @@ def lease_note(term: float, owner: str) -> str:
     return f"{term:g} {owner}" if owner else f"{term:g}"
 
 
-def _read_lease(until: float, note: str | None) -> Lease:
-    """The lease that a record describes; older versions wrote no note."""
+@lru_cache(maxsize=64)
+def _read_note(note: str | None) -> tuple[float, str]:
+    """For how long a lease was given, and to whom; older versions wrote no note. Most notes are the same."""
     term, _, owner = (note or "").partition(" ")
     try:
-        return Lease(until, float(term) if term else float("inf"), owner)
+        return float(term) if term else float("inf"), owner
     except ValueError:
-        return Lease(until, float("inf"), owner)
+        return float("inf"), owner
 
 
 class Round:
@@ -140,8 +142,9 @@ class Round:
 
     def pull_at(self, place: int) -> tuple[int, int, int]:
         """Which pull is at a place: its arm, its fidelity, and how many of these came before."""
-        row = self.row_of(place)
-        return row.arm, row.fidelity, self.index_of(place)
+        number = bisect_right(self.ends, place)
+        row = self.rows[number]
+        return row.arm, row.fidelity, row.start + place - self.ends[number] + row.size
 
     def told(self, place: int) -> bool:
         """Whether a place has its result, or needs none any more."""
@@ -163,7 +166,7 @@ class Round:
             for skipped in range(self.fresh, place):
                 heappush(self._returned, skipped)
             self.fresh = place + 1
-        lease = self.leases[place] = _read_lease(until, note)
+        lease = self.leases[place] = Lease(until, *_read_note(note))
         if until <= 0.0:
             self.give_back(place)
             return

@@ -53,7 +53,7 @@ def list_rows(lineup: Lineup, costs: Costs, state: State, rows: Sequence[Sequenc
         cell = lineup.cells[arm, fidelity]
         start = starts.get(cell)
         if start is None:
-            start = int(state.pulls[cell])
+            start = state.pulls.item(cell)
         starts[cell] = start + size
         listed.append(Row(arm, fidelity, size, start, cell, costs[arm][fidelity]))
     return listed
