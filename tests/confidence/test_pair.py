@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from mfbandit.confidence.levels import BOTH, NORMAL, TILT, stream_levels
+from mfbandit.confidence.levels import BOTH, NORMAL, TILT, Cell, Stream, stream_levels
 from mfbandit.confidence.pair import (
     PROVEN,
     REFUTED,
+    Active,
+    Guess,
+    Hypothesis,
+    Rewards,
     infimum,
     log_evidence,
     prove,
@@ -83,7 +87,15 @@ def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, act
             v = min(max(low + i * step, 0.0 if arrays.kind != 2 else -1e300), 1.0 if arrays.kind != 2 else 1e300)
             if arrays.kind != 2 and v < epsilon:
                 continue
-            value = log_evidence(arrays, evidence, epsilon, state, 0, 1, v, v, cap, active, at)
+            value = log_evidence(
+                arrays,
+                Hypothesis(0, 1, epsilon, evidence),
+                v,
+                v,
+                cap,
+                Rewards(Active(state.pulls, state.sums, state.squares), active),
+                at,
+            )
             if value < best:
                 best, where = value, v
         low, high = where - 2.0 * step, where + 2.0 * step
@@ -102,7 +114,7 @@ def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name):
         if arrays.kind == GAUSSIAN:
             low, high = truth.min() - 3 * arrays.sigma - 0.5, truth.max() + 3 * arrays.sigma + 0.5
         guess, step = float(truth.mean()), 0.1 * float(abs(truth[0] - truth[1])) + 1e-3
-        bound = proven(arrays, evidence, epsilon, state, 0, 1, guess, step, 0.01, active, at)
+        bound = proven(arrays, Hypothesis(0, 1, epsilon, evidence), state, Guess(guess, step), 0.01, active, at)
         cap = max(0.0, bound) + 25.0
         lowest = grid(arrays, evidence, epsilon, state, low, high, 201, cap, active, at)
         assert bound <= lowest
@@ -117,11 +129,11 @@ def test_prove_and_refute_agree_with_the_infimum():
     decide, proven = compiled(prove, store=False), compiled(infimum, store=False)
     for _ in range(300):
         arrays, evidence, epsilon, state, active, at, truth = random_case(rng, "bounded")
-        guess = float(truth.mean())
-        bound = proven(arrays, evidence, epsilon, state, 0, 1, guess, 0.05, 0.01, active, at)
+        guess, hypothesis = Guess(float(truth.mean()), 0.05), Hypothesis(0, 1, epsilon, evidence)
+        bound = proven(arrays, hypothesis, state, guess, 0.01, active, at)
         if math.isfinite(bound) and bound < 600.0:
-            above = decide(arrays, evidence, epsilon, state, 0, 1, bound + 0.2, guess, 0.05, active, at)
-            below = decide(arrays, evidence, epsilon, state, 0, 1, bound - 0.2, guess, 0.05, active, at)
+            above = decide(arrays, hypothesis, state, bound + 0.2, guess, active, at)
+            below = decide(arrays, hypothesis, state, bound - 0.2, guess, active, at)
             assert above.status != PROVEN
             assert below.status != REFUTED
 
@@ -134,12 +146,32 @@ def test_cells_bound_every_point_inside_them():
             arrays, evidence, epsilon, state, active, at, _ = random_case(rng, name)
             low = rng.uniform(epsilon, 1)
             high = rng.uniform(low, 1)
-            bound = value(arrays, evidence, epsilon, state, 0, 1, low, high, 60.0, active, at)
+            bound = value(
+                arrays,
+                Hypothesis(0, 1, epsilon, evidence),
+                low,
+                high,
+                60.0,
+                Rewards(Active(state.pulls, state.sums, state.squares), active),
+                at,
+            )
             # Where a stream's mean is just possible or just impossible, ratios change the most.
             ends = np.concatenate([arrays.bias.ravel(), 1.0 - arrays.bias.ravel()])
             ends = np.concatenate([ends + shift for shift in (0.0, -epsilon, epsilon, 1e-7, -1e-7, 1e-3, -1e-3)])
             for v in [low, high, *rng.uniform(low, high, 10), *ends[(ends > low) & (ends < high)]]:
-                assert bound <= value(arrays, evidence, epsilon, state, 0, 1, v, v, 60.0, active, at) + 1e-9
+                assert (
+                    bound
+                    <= value(
+                        arrays,
+                        Hypothesis(0, 1, epsilon, evidence),
+                        v,
+                        v,
+                        60.0,
+                        Rewards(Active(state.pulls, state.sums, state.squares), active),
+                        at,
+                    )
+                    + 1e-9
+                )
 
 
 def test_plain_python_and_compiled_code_give_the_same_bits():
@@ -147,7 +179,15 @@ def test_plain_python_and_compiled_code_give_the_same_bits():
     for name in KINDS:
         for _ in range(5):
             arrays, evidence, epsilon, state, active, at, truth = random_case(rng, name)
-            args = (arrays, evidence, epsilon, state, 0, 1, float(truth.mean()), 0.02, 0.01, active, at)
+            args = (
+                arrays,
+                Hypothesis(0, 1, epsilon, evidence),
+                state,
+                Guess(float(truth.mean()), 0.02),
+                0.01,
+                active,
+                at,
+            )
             assert infimum(*args) == compiled(infimum, store=False)(*args)
 
 
@@ -165,9 +205,17 @@ def test_no_nan_at_the_edges(name):
                     active.pulls[k, m], active.sums[k, m], active.squares[k, m] = n, total, total
             for v in (0.0, 1e-300, 1e-12, 0.5, 0.9, 1.0 - 1e-12, 1.0):
                 for cap in (5.0, 775.0):
-                    value = log_evidence(arrays, evidence, 0.0, state, 0, 1, v, v, cap, active, at)
+                    value = log_evidence(
+                        arrays,
+                        Hypothesis(0, 1, 0.0, evidence),
+                        v,
+                        v,
+                        cap,
+                        Rewards(Active(state.pulls, state.sums, state.squares), active),
+                        at,
+                    )
                     assert not math.isnan(value)
-            bound = infimum(arrays, evidence, 0.0, state, 0, 1, 0.5, 0.05, 0.01, active, at)
+            bound = infimum(arrays, Hypothesis(0, 1, 0.0, evidence), state, Guess(0.5, 0.05), 0.01, active, at)
             assert not math.isnan(bound)
             if n == 10**9 and means[0] > means[1]:
                 assert bound > math.log(1e300) if means[0] == 1.0 else bound < 0.0
@@ -197,7 +245,19 @@ def crossings(arrays, evidence, state, rewards, v, level, active, at):
             active.pulls[k, m] += 1.0
             active.sums[k, m] += x
             active.squares[k, m] += x * x
-        if t % 8 == 0 and log_evidence(arrays, evidence, 0.0, state, 0, 1, v, v, 40.0, active, at) >= level:
+        if (
+            t % 8 == 0
+            and log_evidence(
+                arrays,
+                Hypothesis(0, 1, 0.0, evidence),
+                v,
+                v,
+                40.0,
+                Rewards(Active(state.pulls, state.sums, state.squares), active),
+                at,
+            )
+            >= level
+        ):
             return True
     return False
 
@@ -253,7 +313,7 @@ def test_each_level_has_mean_at_most_one(name, q):
     else:
         points, weights = np.array([0.0, 1.0]), np.array([1 - q, q])
     for x, weight in zip(points, weights, strict=True):
-        stream_levels(evidence, 1.0, x, x * x, q, q, q, q, 0, 0.5, 60.0, 0.0, out[None], 0)
-        total += weight * out
+        stream_levels(evidence, Stream(1.0, x, x * x), Cell(q, q, q, q, 60.0), 0, 0.5, out[None], 0)
+        total += weight * out * math.exp(15.0)
     assert (total[:22] <= 1 + 1e-9).all()
     assert total[22] <= 1 + 1e-9

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.confidence.levels import _EFFECT, _OFFSET, LEVELS, NORMAL, TILT, WIDTH, stream_levels
-from mfbandit.confidence.pair import rounding
+from mfbandit.confidence.levels import _EFFECT, _OFFSET, LEVELS, NORMAL, TILT, WIDTH, Cell, Stream, stream_levels
+from mfbandit.confidence.pair import Hypothesis, rounding
 from mfbandit.core import arrays, new_state, tally, tally_all
 from mfbandit.kernel import compiled
 from mfbandit.study.noted import dump_state
@@ -64,13 +64,13 @@ def test_compiled_and_plain_sums_are_the_same_bits():
 def slack(problem, n, total, cap=30.0):
     state = new_state(problem)
     state.pulls[0, 0], state.sums[0, 0] = n, total
-    return rounding(problem, state, 0, 1, cap)
+    return rounding(problem, state, Hypothesis(0, 1, 0.0, 0), cap)
 
 
 def logs(kind, n, total, q, sigma):
     out = np.zeros((1, WIDTH))
-    stream_levels(kind, float(n), total, total, q, q, q, q, 0, sigma, 700.0, 0.0, out, 0)
-    return [math.log(value) if value > 0.0 else -math.inf for value in out[0, :LEVELS]]
+    stream_levels(kind, Stream(float(n), total, total), Cell(q, q, q, q, 700.0), 0, sigma, out, 0)
+    return [math.log(value) + 175.0 if value > 0.0 else -math.inf for value in out[0, :LEVELS]]
 
 
 @pytest.mark.parametrize("n", [10**3, 10**6, 10**9])

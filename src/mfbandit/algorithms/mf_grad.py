@@ -40,7 +40,7 @@ from mfbandit.algorithms.alternative import Model, Pair, contest, moved_to, near
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import PROVEN, Active, PairScratch, prove
+from mfbandit.confidence.pair import PROVEN, Active, Guess, Hypothesis, PairScratch, prove
 from mfbandit.confidence.pair_records import Victories, record
 from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, ROUNDS, Algorithm, Arrays, Floats, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
@@ -142,19 +142,9 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
             done = False
             continue
         step = 0.1 * abs(own.model.truths[leader] - own.model.truths[b]) + 1e-3 * problem.sigma
-        verdict = prove(
-            problem,
-            params.evidence,
-            params.epsilon,
-            state,
-            leader,
-            b,
-            params.log_factor,
-            guess + params.epsilon,
-            step,
-            active,
-            own.scratch,
-        )
+        hypothesis = Hypothesis(leader, b, params.epsilon, params.evidence)
+        start = Guess(guess + params.epsilon, step)
+        verdict = prove(problem, hypothesis, state, params.log_factor, start, active, own.scratch)
         if verdict.status == PROVEN:
             record(state, active, leader, b)
         else:

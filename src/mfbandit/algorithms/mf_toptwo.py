@@ -36,7 +36,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms.explore import put
 from mfbandit.algorithms.policy import Policy, one_of
@@ -53,7 +53,7 @@ from mfbandit.algorithms.toptwo_race import (
 )
 from mfbandit.confidence.estimate import truth
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
-from mfbandit.confidence.pair import PROVEN, prove
+from mfbandit.confidence.pair import PROVEN, Guess, Hypothesis, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
@@ -72,6 +72,16 @@ TUNING = {
 }
 #: A round costs at most this part of all that was spent, and pulls at most this part of the stream.
 _ROUND, _PART = 0.01, 0.25
+#: No fidelity.
+_NONE = -1
+
+
+class Choice(NamedTuple):
+    """What to pull next, and whether its rewards are active."""
+
+    arm: int
+    fidelity: int
+    active: bool
 
 
 @kernel
@@ -84,19 +94,9 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     if value < params.check * params.threshold or spent < own.due[rival] or resting(state, rival):
         return
     gap = abs(own.centre[leader] - own.centre[rival]) + params.epsilon
-    verdict = prove(
-        problem,
-        params.evidence,
-        params.epsilon,
-        state,
-        leader,
-        rival,
-        params.threshold,
-        own.split[rival],
-        0.1 * gap + 1e-3 * problem.sigma,
-        own.active,
-        own.scratch,
-    )
+    hypothesis = Hypothesis(leader, rival, params.epsilon, params.evidence)
+    guess = Guess(own.split[rival], 0.1 * gap + 1e-3 * problem.sigma)
+    verdict = prove(problem, hypothesis, state, params.threshold, guess, own.active, own.scratch)
     if verdict.status == PROVEN:
         beat(state, leader, rival)
     else:
@@ -163,10 +163,10 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
 
 @kernel
 def lagging(problem: Arrays, params: TopTwoParams, state: State, arm: int, spent: float) -> int:
-    """The cheapest fidelity at which an arm fell behind the least number of pulls; -1 if there is none."""
+    """The cheapest fidelity at which an arm fell behind the least number of pulls, or _NONE."""
     if resting(state, arm):
         return int(problem.truest)
-    chosen, cheapest = -1, math.inf
+    chosen, cheapest = _NONE, math.inf
     for m in range(problem.cost.shape[1]):
         cost = problem.cost[arm, m]
         if cost < cheapest and state.pulls[arm, m] + 1 <= params.forced * math.sqrt(spent / cost):
@@ -175,32 +175,37 @@ def lagging(problem: Arrays, params: TopTwoParams, state: State, arm: int, spent
 
 
 @kernel
-def add_row(
-    problem: Arrays,
-    params: TopTwoParams,
-    state: State,
-    out: Ints,
-    row: int,
-    rows: int,
-    leader: int,
-    rival: int,
-    leads: bool,
-    late: int,
-) -> int:
-    """Pull the leader or a rival, at the fidelity `late` or, if that is -1, where it tells most."""
-    arm, fidelity, active = leader if leads else rival, late, False
+def leader_choice(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int, late: int) -> Choice:
+    """Pull the leader at the fidelity `late` or, if there is none, where it tells most."""
+    if late != _NONE:
+        return Choice(leader, late, False)
     truest = openness(problem, params, state, leader, rival)
-    if late < 0 and leads:
-        fidelity, active = leader_promise(problem, params, state, leader, truest)
-    elif late < 0:
-        v = state.own.split[rival]
-        _, fidelity, active = promise(problem, params, state, rival, -1.0, v, params.hope, truest)
-    note_row(state, row, arm, fidelity, active)
+    fidelity, active = leader_promise(problem, params, state, leader, truest)
+    return Choice(leader, fidelity, active)
+
+
+@kernel
+def rival_choice(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int, late: int) -> Choice:
+    """Pull a rival at the fidelity `late` or, if there is none, where it tells most."""
+    if late != _NONE:
+        return Choice(rival, late, False)
+    truest = openness(problem, params, state, leader, rival)
+    _, fidelity, active = promise(problem, params, state, rival, -1.0, state.own.split[rival], params.hope, truest)
+    return Choice(rival, fidelity, active)
+
+
+@kernel
+def write_row(
+    problem: Arrays, params: TopTwoParams, state: State, out: Ints, row: int, rows: int, choice: Choice
+) -> None:
+    """Plan a row, of so many in its round."""
+    arm, fidelity = choice.arm, choice.fidelity
+    note_row(state, row, arm, fidelity, choice.active)
     count = params.batch
     if count == 0:
         part = _ROUND / rows * state.spent[0] / problem.cost[arm, fidelity]
         count = max(1, int(min(part, _PART * state.pulls[arm, fidelity])))
-    return put(out, row, arm, fidelity, count)
+    put(out, row, arm, fidelity, count)
 
 
 @kernel
@@ -223,15 +228,20 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
     late = lagging(problem, params, state, leader, max(spent, rival_spent))
     rival_late = lagging(problem, params, state, closest, max(share, rival_spent))
     leader_plays = balance > 1.0
-    if late >= 0 or rival_late >= 0:
-        leader_plays = rival_late < 0 or (late >= 0 and problem.cost[leader, late] <= problem.cost[closest, rival_late])
+    if late != _NONE or rival_late != _NONE:
+        leader_plays = rival_late == _NONE or (
+            late != _NONE and problem.cost[leader, late] <= problem.cost[closest, rival_late]
+        )
     if leader_plays:
-        own.rows[0] = add_row(problem, params, state, out, 0, 1, leader, closest, True, late)
+        choice = leader_choice(problem, params, state, leader, closest, late)
+        write_row(problem, params, state, out, 0, 1, choice)
+        own.rows[0] = 1
         return 1
     for row in range(rows):
         b = own.row_arm[row]
         late = lagging(problem, params, state, b, max(share, own.spent[b]))
-        add_row(problem, params, state, out, row, rows, leader, b, False, late)
+        choice = rival_choice(problem, params, state, leader, b, late)
+        write_row(problem, params, state, out, row, rows, choice)
     own.rows[0] = rows
     return rows
 

@@ -35,6 +35,8 @@ from mfbandit.confidence.levels import (
     FALLBACK,
     LEVELS,
     WIDTH,
+    Cell,
+    Stream,
     cost_octave,
     inside,
     stream_levels,
@@ -44,7 +46,7 @@ from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints
 from mfbandit.kernel import kernel
 from mfbandit.layout import floats
 
-__all__ = ["STACK", "Active", "PairScratch", "log_evidence"]
+__all__ = ["STACK", "Active", "Hypothesis", "PairScratch", "Rewards", "log_evidence"]
 
 #: Prior of the levels, proportional to 1 / (i + 6), and of the fallback.
 _FALLBACK_PRIOR = 0.05
@@ -57,6 +59,8 @@ _OFFSET_PRIOR = (1.0 - _NEAR) / (1.0 + _NEAR)
 _HELP = 0.3
 #: Weights of the truest fidelity alone, of one carrying fidelity, and of the active rewards.
 _TRUEST, _CARRIED, _ACTIVE = 0.1, 0.1, 0.8
+#: Which rewards of a stream.
+_OF_ALL, _OF_ACTIVE = 0, 1
 #: Cells of v that wait at once.
 STACK = 64
 
@@ -82,108 +86,125 @@ class PairScratch(NamedTuple):
     """Ends of the cells of v that wait."""
 
 
+class Hypothesis(NamedTuple):
+    """What is to be refuted: that `worse` is not the worse one, or not by more than `epsilon`."""
+
+    better: int
+    worse: int
+    epsilon: float
+    """In unit scale."""
+    evidence: int
+    """Which likelihood ratios: see `mfbandit.confidence.levels`."""
+
+
+class Rewards(NamedTuple):
+    """Statistics of all rewards, and of the active ones."""
+
+    seen: Active
+    active: Active
+
+
+@kernel
+def stream_of(rewards: Rewards, part: int, arm: int, m: int) -> Stream:
+    """All rewards of a stream, or its active ones."""
+    if part == _OF_ACTIVE:
+        return Stream(
+            float(rewards.active.pulls[arm, m]),
+            float(rewards.active.sums[arm, m]),
+            float(rewards.active.squares[arm, m]),
+        )
+    return Stream(
+        float(rewards.seen.pulls[arm, m]), float(rewards.seen.sums[arm, m]), float(rewards.seen.squares[arm, m])
+    )
+
+
+@kernel
+def mirrored(stream: Stream, gaussian: bool) -> Stream:
+    """The stream of the rewards 1 - x, or -x."""
+    mirror = 0.0 if gaussian else 1.0
+    squared = stream.squared - mirror * (2.0 * stream.total - stream.n)
+    return Stream(stream.n, mirror * stream.n - stream.total, squared)
+
+
+@kernel
+def cell_of_stream(problem: Arrays, hypothesis: Hypothesis, side: int, cell: Cell, m: int) -> Cell:
+    """The q of a stream that go with a cell of v."""
+    arm = hypothesis.better if side == 0 else hypothesis.worse
+    bias = problem.bias[arm, m]
+    if side == 0:
+        shift = bias - hypothesis.epsilon
+        return Cell(cell.low + shift, cell.high + shift, cell.first + shift, cell.last + shift, cell.cap)
+    shift = (0.0 if problem.kind == GAUSSIAN else 1.0) + bias
+    return Cell(shift - cell.high, shift - cell.low, shift - cell.first, shift - cell.last, cell.cap)
+
+
+@kernel
+def help_of(streams: Floats, m: int, scale: float) -> float:
+    """The log of H of a stream, from its levels."""
+    mixed = _FALLBACK_PRIOR * streams[m, FALLBACK]
+    for i in range(LEVELS):
+        mixed += _PRIOR[i] * streams[m, i]
+    return math.log((1.0 - _HELP) * math.exp(-scale) + _HELP * mixed) + scale
+
+
+@kernel
+def carried_levels(problem: Arrays, side: int, cap: float, helped: float, scratch: PairScratch) -> None:
+    """Write T_k and X_k from the levels of all streams, and a Z_k of no rewards."""
+    fidelities = problem.cost.shape[1]
+    streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
+    t, x, z, scale = 3 * side, 3 * side + 1, 3 * side + 2, 0.25 * cap
+    unit, most = math.exp(-scale), math.exp(cap - 2.0 * scale)
+    for i in range(WIDTH):
+        levels[t, i] = streams[problem.truest, i] * unit
+        levels[x, i] = 0.0
+        levels[z, i] = unit * unit
+    if fidelities > 1:
+        for m in range(fidelities):
+            weight = math.exp(min(helped - helps[m], cap) - scale) / fidelities
+            for i in range(WIDTH):
+                levels[x, i] = min(most, levels[x, i] + weight * float(streams[m, i]))
+
+
 @kernel
 def arm_levels(
-    problem: Arrays,
-    evidence: int,
-    epsilon: float,
-    seen: Active,
-    arm: int,
-    side: int,
-    low: float,
-    high: float,
-    first: float,
-    last: float,
-    cap: float,
-    active: Active,
-    scratch: PairScratch,
+    problem: Arrays, hypothesis: Hypothesis, side: int, cell: Cell, rewards: Rewards, scratch: PairScratch
 ) -> None:
-    """Write T_k, X_k and Z_k, level by level, at their smallest over low <= v <= high.
+    """Write T_k, X_k and Z_k, level by level, at their smallest over a cell of v.
 
     They are scaled by e^(-cap / 2), so that products of two stay within floating point where it matters
     for any cap up to 900 (one that overflows is above the cap anyhow).
     `side` is 0 for the better arm and 1 for the worse one.
     """
-    fidelities = problem.cost.shape[1]
+    fidelities, gaussian = problem.cost.shape[1], problem.kind == GAUSSIAN
+    arm = hypothesis.better if side == 0 else hypothesis.worse
     streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
-    t, x, z = 3 * side, 3 * side + 1, 3 * side + 2
-    scale = 0.25 * cap
-    unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cap - 2.0 * scale)
+    z, scale = 3 * side + 2, 0.25 * cell.cap
+    unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cell.cap - 2.0 * scale)
     helped = 0.0
-    for turn in range(2 if fidelities > 1 else 1):
+    # All rewards and the active ones take turns: a second call of `stream_levels` would take long to compile.
+    for part in range(_OF_ACTIVE + 1 if fidelities > 1 else 1):
         for m in range(fidelities):
-            n, total, squared = (
-                float(seen.pulls[arm, m]),
-                float(seen.sums[arm, m]),
-                float(seen.squares[arm, m]),
-            )
-            fresh = turn == 0
-            if turn == 1:
-                fresh = active.pulls[arm, m] != n
-                n, total, squared = (
-                    float(active.pulls[arm, m]),
-                    float(active.sums[arm, m]),
-                    float(active.squares[arm, m]),
-                )
-                if n == 0.0:
-                    continue
-            if n == 0.0:
-                helps[m] = 0.0
-                for i in range(WIDTH):
-                    streams[m, i] = unit
+            stream = stream_of(rewards, part, arm, m)
+            if stream.n == 0.0:
+                if part == _OF_ALL:
+                    helps[m] = 0.0
+                    for i in range(WIDTH):
+                        streams[m, i] = unit
                 continue
-            if fresh:
-                bias = problem.bias[arm, m]
-                shift = bias - epsilon
-                q_low, q_high, q_first, q_last = low + shift, high + shift, first + shift, last + shift
-                if side == 1:
-                    mirror = 0.0 if problem.kind == GAUSSIAN else 1.0
-                    squared = squared - mirror * (2.0 * total - n)
-                    total = mirror * n - total
-                    shift = mirror + bias
-                    q_low, q_high, q_first, q_last = (
-                        shift - high,
-                        shift - low,
-                        shift - first,
-                        shift - last,
-                    )
+            # Where all rewards are active, their levels are there already.
+            if part == _OF_ALL or stream.n != rewards.seen.pulls[arm, m]:
                 octave = cost_octave(problem.cost[arm, m], problem.cost[arm, problem.truest])
-                stream_levels(
-                    evidence,
-                    n,
-                    total,
-                    squared,
-                    q_low,
-                    q_high,
-                    q_first,
-                    q_last,
-                    octave,
-                    problem.sigma,
-                    cap,
-                    scale,
-                    streams,
-                    m,
-                )
-            if turn == 1:
+                within = cell_of_stream(problem, hypothesis, side, cell, m)
+                facing = mirrored(stream, gaussian) if side == 1 else stream
+                stream_levels(hypothesis.evidence, facing, within, octave, problem.sigma, streams, m)
+            if part == _OF_ACTIVE:
                 for i in range(WIDTH):
                     levels[z, i] = min(most, float(levels[z, i]) * float(streams[m, i]) * back)
             elif fidelities > 1:
-                mixed = _FALLBACK_PRIOR * streams[m, FALLBACK]
-                for i in range(LEVELS):
-                    mixed += _PRIOR[i] * streams[m, i]
-                helps[m] = math.log((1.0 - _HELP) * unit + _HELP * mixed) + scale
+                helps[m] = help_of(streams, m, scale)
                 helped += helps[m]
-        if turn == 1:
-            break
-        for i in range(WIDTH):
-            levels[t, i] = streams[problem.truest, i] * unit
-            levels[x, i] = 0.0
-            levels[z, i] = unit * unit
-        if fidelities > 1:
-            for m in range(fidelities):
-                weight = math.exp(min(helped - helps[m], cap) - scale) / fidelities
-                for i in range(WIDTH):
-                    levels[x, i] = min(most, levels[x, i] + weight * float(streams[m, i]))
+        if part == _OF_ALL:
+            carried_levels(problem, side, cell.cap, helped, scratch)
 
 
 @kernel
@@ -205,17 +226,7 @@ def mixed_levels(levels: Floats, better: int, worse: int) -> float:
 
 @kernel
 def log_evidence(
-    problem: Arrays,
-    evidence: int,
-    epsilon: float,
-    seen: Active,
-    better: int,
-    worse: int,
-    low: float,
-    high: float,
-    cap: float,
-    active: Active,
-    scratch: PairScratch,
+    problem: Arrays, hypothesis: Hypothesis, low: float, high: float, cap: float, rewards: Rewards, scratch: PairScratch
 ) -> float:
     """A lower bound of log W(v) for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
     first, last = 0.0, 0.0
@@ -223,9 +234,9 @@ def log_evidence(
         number = stretch(low, False)
         first = inside(number)
         last = first if low == high else inside(max(number, stretch(high, True)))
+    cell = Cell(low, high, first, last, cap)
     for side in range(2):
-        arm = better if side == 0 else worse
-        arm_levels(problem, evidence, epsilon, seen, arm, side, low, high, first, last, cap, active, scratch)
+        arm_levels(problem, hypothesis, side, cell, rewards, scratch)
     value = 0.0
     parts = 3 if problem.cost.shape[1] > 1 else 1
     for part in range(parts):

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import NamedTuple
 
 from mfbandit.confidence.special import beta_price, divergence
 from mfbandit.core import Floats
@@ -46,6 +47,8 @@ __all__ = [
     "FALLBACK",
     "LEVELS",
     "WIDTH",
+    "Cell",
+    "Stream",
     "cost_octave",
     "inside",
     "stream_levels",
@@ -97,6 +100,28 @@ _INSIDE = tuple(
     else (1.0 - math.sqrt(max(1.0 - high, 2.0**-26) * (1.0 - low)) if low >= 0.875 else 0.5 * (low + high))
     for low, high in pairwise(EDGES)
 )
+
+
+class Stream(NamedTuple):
+    """The rewards of one arm at one fidelity."""
+
+    n: float
+    total: float
+    squared: float
+    """Sum of squares."""
+
+
+class Cell(NamedTuple):
+    """Where v may be, or the q of one stream that go with it."""
+
+    low: float
+    high: float
+    first: float
+    """A number inside the stretch where the cell begins, for v or for q."""
+    last: float
+    """A number inside the stretch where it ends."""
+    cap: float
+    """Logarithms of ratios are cut here."""
 
 
 @kernel
@@ -164,73 +189,78 @@ def normal_fallback(n: float, total: float, q: float, sigma: float) -> float:
 
 
 @kernel
-def stream_levels(
-    evidence: int,
-    n: float,
-    total: float,
-    squared: float,
-    low: float,
-    high: float,
-    first: float,
-    last: float,
-    octave: int,
-    sigma: float,
-    cap: float,
-    scale: float,
-    out: Floats,
-    row: int,
-) -> None:
-    """Write, level by level, into a row the smallest likelihood ratio over low <= q <= high, times e^-scale.
-
-    `first` and `last` are the q inside the stretches where the cell begins and ends.
+def stream_levels(evidence: int, stream: Stream, cell: Cell, octave: int, sigma: float, out: Floats, row: int) -> None:
+    """Write, level by level, into a row the smallest likelihood ratio over a cell of q, times e^(-cap / 4).
 
     Ratios above e^cap are cut down to it, which is safe and keeps numbers finite.
     """
     if evidence == NORMAL:
-        distance = total / n - high
-        rate = n * distance / sigma
-        for i in range(LEVELS):
-            effect = _EFFECT[i + octave + _OFFSET if i + octave + _OFFSET > 0 else 0]
-            value = effect * (rate - 0.5 * n * effect)
-            out[row, i] = math.exp(min(value, cap) - scale) if value > -100.0 else 0.0
-        value = normal_fallback(n, total, high, sigma)
-        out[row, FALLBACK] = math.exp(min(value, cap) - scale)
+        gaussian_levels(stream, cell, octave, sigma, out, row)
         return
-    if low >= _SURE:
+    if cell.low >= _SURE:
         for i in range(WIDTH):
-            out[row, i] = math.exp(-scale)
+            out[row, i] = math.exp(-0.25 * cell.cap)
         return
-    most = cap
-    if high >= _SURE:
-        high = _SURE
-        most = min(0.0, cap)
-    low = min(max(low, 0.0), high)
-    high = max(high, 0.0)
-    total = min(max(total, 0.0), n)
-    squared = max(squared, 0.0)
-    step_far, step_near = octave_range(first, last)
+    # Rounding may have moved sums beyond their ends.
+    n = stream.n
+    inner = Stream(n, min(max(stream.total, 0.0), n), max(stream.squared, 0.0))
+    high, most = max(cell.high, 0.0), cell.cap
+    if cell.high >= _SURE:
+        high, most = _SURE, min(0.0, cell.cap)
+    low = min(max(cell.low, 0.0), high)
+    bounded = Cell(low, high, cell.first, cell.last, cell.cap)
+    tilt_levels(evidence, inner, bounded, most, octave, out, row)
+    if evidence == BOTH and low > _TINY:
+        variance_levels(inner, bounded, most, octave, out, row)
+    value = beta_fallback(n, inner.total, high)
+    out[row, FALLBACK] = math.exp(min(value, most) - 0.25 * cell.cap)
+
+
+@kernel
+def gaussian_levels(stream: Stream, cell: Cell, octave: int, sigma: float, out: Floats, row: int) -> None:
+    """Write the ratios of Gaussian rewards, which fall in q."""
+    n, cap, scale = stream.n, cell.cap, 0.25 * cell.cap
+    distance = stream.total / n - cell.high
+    rate = n * distance / sigma
+    for i in range(LEVELS):
+        effect = _EFFECT[i + octave + _OFFSET if i + octave + _OFFSET > 0 else 0]
+        value = effect * (rate - 0.5 * n * effect)
+        out[row, i] = math.exp(min(value, cap) - scale) if value > -100.0 else 0.0
+    value = normal_fallback(n, stream.total, cell.high, sigma)
+    out[row, FALLBACK] = math.exp(min(value, cap) - scale)
+
+
+@kernel
+def tilt_levels(evidence: int, stream: Stream, cell: Cell, most: float, octave: int, out: Floats, row: int) -> None:
+    """Write the ratios of the tilt, or their part of the levels where it is not alone."""
+    n, total, scale = stream.n, stream.total, 0.25 * cell.cap
+    step_far, step_near = octave_range(cell.first, cell.last)
     known, value = -1, 0.0
     for i in range(LEVELS):
         j = min(max(i + octave - step_far + _OFFSET, 0), _GRID - 1)
         if j != known or step_near != step_far:
-            value = total * _EFFECT[j] - n * math.log1p(high * _EFFECT_EXPM1[j])
+            value = total * _EFFECT[j] - n * math.log1p(cell.high * _EFFECT_EXPM1[j])
             known = j
             if step_near != step_far:
                 j = min(max(i + octave - step_near + _OFFSET, 0), _GRID - 1)
-                value = min(value, total * _EFFECT[j] - n * math.log1p(high * _EFFECT_EXPM1[j]))
+                value = min(value, total * _EFFECT[j] - n * math.log1p(cell.high * _EFFECT_EXPM1[j]))
         share = _TILTED[max(i + octave, 0)] if evidence == BOTH else 1.0
         out[row, i] = share * math.exp(min(value, most) - scale) if value > -100.0 else 0.0
-    if evidence == BOTH and low > _TINY:
-        lean_low, lean_high = total / low - n, total / high - n
-        spread_low = max(0.0, (squared / low - 2.0 * total) / low + n)
-        spread_high = max(0.0, (squared / high - 2.0 * total) / high + n)
-        for i in range(LEVELS):
-            j = max(i + octave, 0)
-            value = min(
-                _FRACTION[j] * lean_low + _FRACTION_LOSS[j] * spread_low,
-                _FRACTION[j] * lean_high + _FRACTION_LOSS[j] * spread_high,
-            )
-            if value > -100.0:
-                out[row, i] += (1.0 - _TILTED[j]) * math.exp(min(value, most) - scale)
-    value = beta_fallback(n, total, high)
-    out[row, FALLBACK] = math.exp(min(value, most) - scale)
+
+
+@kernel
+def variance_levels(stream: Stream, cell: Cell, most: float, octave: int, out: Floats, row: int) -> None:
+    """Add the part of the variance-adaptive ratios."""
+    n, total, squared, scale = stream.n, stream.total, stream.squared, 0.25 * cell.cap
+    low, high = cell.low, cell.high
+    lean_low, lean_high = total / low - n, total / high - n
+    spread_low = max(0.0, (squared / low - 2.0 * total) / low + n)
+    spread_high = max(0.0, (squared / high - 2.0 * total) / high + n)
+    for i in range(LEVELS):
+        j = max(i + octave, 0)
+        value = min(
+            _FRACTION[j] * lean_low + _FRACTION_LOSS[j] * spread_low,
+            _FRACTION[j] * lean_high + _FRACTION_LOSS[j] * spread_high,
+        )
+        if value > -100.0:
+            out[row, i] += (1.0 - _TILTED[j]) * math.exp(min(value, most) - scale)

@@ -16,12 +16,25 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mfbandit.confidence.evidence import STACK, Active, PairScratch, log_evidence
+from mfbandit.confidence.evidence import STACK, Active, Hypothesis, PairScratch, Rewards, log_evidence
 from mfbandit.confidence.levels import EDGES, stretch
 from mfbandit.core import GAUSSIAN, ROUNDS, Arrays, State
 from mfbandit.kernel import kernel
 
-__all__ = ["OPEN", "PROVEN", "REFUTED", "Active", "PairScratch", "Verdict", "infimum", "log_evidence", "prove"]
+__all__ = [
+    "OPEN",
+    "PROVEN",
+    "REFUTED",
+    "Active",
+    "Guess",
+    "Hypothesis",
+    "PairScratch",
+    "Rewards",
+    "Verdict",
+    "infimum",
+    "log_evidence",
+    "prove",
+]
 
 #: Ratios are told apart up to this far above the target; beyond they are cut, which is safe.
 _HEADROOM = 25.0
@@ -36,6 +49,8 @@ _STAGES = (20.0, 300.0, 750.0)
 _MOST = 750.0
 
 PROVEN, REFUTED, OPEN = 1, 0, -1
+#: What `prove` is at: searching for a v that refutes, covering the line with cells, trying a point of a cell.
+SEARCH, COVER, PROBE = 0, 1, 2
 
 
 class Verdict(NamedTuple):
@@ -49,8 +64,16 @@ class Verdict(NamedTuple):
     """How far below the target the evidence is there, if the claim was refuted."""
 
 
+class Guess(NamedTuple):
+    """Where the search for a v that refutes begins; a bad guess makes it longer, never the proof wrong."""
+
+    v: float
+    step: float
+    """How far its first step goes."""
+
+
 @kernel
-def rounding(problem: Arrays, state: State, better: int, worse: int, cap: float) -> float:
+def rounding(problem: Arrays, state: State, hypothesis: Hypothesis, cap: float) -> float:
     """How far rounding may have raised a log W that is to reach at most `cap`, in nats.
 
     Sums are compensated, so they and l S - n log(.) are off by a few last places of n. The sums of active rewards
@@ -59,7 +82,7 @@ def rounding(problem: Arrays, state: State, better: int, worse: int, cap: float)
     """
     pulls, size = 0.0, 1.0
     for side in range(2):
-        arm = better if side == 0 else worse
+        arm = hypothesis.better if side == 0 else hypothesis.worse
         for m in range(problem.cost.shape[1]):
             n = float(state.pulls[arm, m])
             if n > 0.0:
@@ -73,47 +96,34 @@ def rounding(problem: Arrays, state: State, better: int, worse: int, cap: float)
 @kernel
 def prove(
     problem: Arrays,
-    evidence: int,
-    epsilon: float,
+    hypothesis: Hypothesis,
     state: State,
-    better: int,
-    worse: int,
     target: float,
-    guess: float,
-    step: float,
+    guess: Guess,
     active: Active,
     scratch: PairScratch,
 ) -> Verdict:
-    """Whether log W(v) >= target for all v.
-
-    Parameters
-    ----------
-    guess, step : float
-        Where the search for a v that refutes begins, and how far its first step goes. They may be
-        anything: a bad guess makes the search longer, never the proof wrong.
-    active, scratch
-        The active statistics, and room to work in.
-    """
-    stack, gaussian = scratch.stack, problem.kind == GAUSSIAN
-    if not gaussian and epsilon > 1.0:
-        return Verdict(PROVEN, guess, 0.0)
+    """Whether log W(v) >= target for all v; `active` statistics, and room to work in."""
+    stack, gaussian, step = scratch.stack, problem.kind == GAUSSIAN, guess.step
+    if not gaussian and hypothesis.epsilon > 1.0:
+        return Verdict(PROVEN, guess.v, 0.0)
     cap = max(target, 0.0) + _HEADROOM
-    least = target + rounding(problem, state, better, worse, cap)
-    left, right = (-math.inf, math.inf) if gaussian else (epsilon, 1.0)
-    centre = min(max(guess, left), right)
+    least = target + rounding(problem, state, hypothesis, cap)
+    left, right = (-math.inf, math.inf) if gaussian else (hypothesis.epsilon, 1.0)
+    centre = min(max(guess.v, left), right)
     lowest, direction, failed = math.inf, 1.0, 0
     low, high = centre, centre
-    searching, depth, probing = _SEARCH, 0, False
+    mode, left_to_search, depth = SEARCH, _SEARCH, 0
     start, end = left, right
     # Not the whole state: what every level of calls hands on makes compiling slow.
-    seen = Active(state.pulls, state.sums, state.squares)
+    rewards = Rewards(Active(state.pulls, state.sums, state.squares), active)
     for _ in range(_EVALUATIONS):
         # One call for search, probes and cells alike: compiling it several times would take long.
-        value = log_evidence(problem, evidence, epsilon, seen, better, worse, low, high, cap, active, scratch)
-        if (searching > 0 or probing) and value < least:
+        value = log_evidence(problem, hypothesis, low, high, cap, rewards, scratch)
+        if mode != COVER and value < least:
             return Verdict(REFUTED, low, least - value)
-        if searching > 0:
-            searching -= 1
+        if mode == SEARCH:
+            left_to_search -= 1
             if value < lowest:
                 lowest, centre, failed = value, low, 0
             else:
@@ -123,30 +133,28 @@ def prove(
                     step, failed = 0.4 * step, 0
             low = min(max(centre + direction * step, left), right)
             high = low
-            if searching == 0:
-                low, high = left, right
+            if left_to_search == 0:
+                low, high, mode = left, right, COVER
                 stack[0] = right
                 depth = 1
-            continue
-        if probing:
-            low, high, probing = start, end, False
-            continue
-        if value >= least:
+        elif mode == PROBE:
+            low, high, mode = start, end, COVER
+        elif value >= least:
             depth -= 1
             if depth == 0:
                 return Verdict(PROVEN, centre, 0.0)
             low, high = high, stack[depth - 1]
-            continue
-        middle = unbounded_cut(low, high, centre, step) if gaussian else cut(low, high)
-        if depth >= STACK or not low < middle < high:
-            return Verdict(OPEN, centre, 0.0)
-        stack[depth] = middle
-        depth += 1
-        start, end = low, middle
-        low, high = start, end
-        # Now and then look at a point of a cell that does not pass: it may refute, and save the rest.
-        if depth % _PROBE == 0:
-            low, high, probing = middle, middle, True
+        else:
+            middle = unbounded_cut(low, high, centre, step) if gaussian else cut(low, high)
+            if depth >= STACK or not low < middle < high:
+                return Verdict(OPEN, centre, 0.0)
+            stack[depth] = middle
+            depth += 1
+            start, end = low, middle
+            low, high = start, end
+            # Now and then look at a point of a cell that does not pass: it may refute, and save the rest.
+            if depth % _PROBE == 0:
+                low, high, mode = middle, middle, PROBE
     return Verdict(OPEN, centre, 0.0)
 
 
@@ -175,13 +183,9 @@ def cut(low: float, high: float) -> float:
 @kernel
 def infimum(
     problem: Arrays,
-    evidence: int,
-    epsilon: float,
+    hypothesis: Hypothesis,
     state: State,
-    better: int,
-    worse: int,
-    guess: float,
-    step: float,
+    guess: Guess,
     tolerance: float,
     active: Active,
     scratch: PairScratch,
@@ -195,10 +199,10 @@ def infimum(
     for stage in _STAGES:
         target, slack = stage, tolerance
         for _ in range(100):
-            verdict = prove(problem, evidence, epsilon, state, better, worse, target, guess, step, active, scratch)
+            verdict = prove(problem, hypothesis, state, target, guess, active, scratch)
             if verdict.status == PROVEN:
                 break
-            guess = verdict.lowest_at
+            guess = Guess(verdict.lowest_at, guess.step)
             if verdict.status == REFUTED:
                 target -= min(verdict.shortfall, _MOST) + tolerance
             else:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mfbandit.confidence.estimate import truth
-from mfbandit.confidence.pair import PROVEN, Active, PairScratch, infimum, prove
+from mfbandit.confidence.pair import PROVEN, Active, Guess, Hypothesis, PairScratch, infimum, prove
 from mfbandit.core import Arrays, Floats, State, keep_arms, new_state
 from mfbandit.kernel import compiled_or_plain, kernel
 from mfbandit.layout import floats, group
@@ -130,11 +130,12 @@ def from_record(problem: Arrays, entry: dict[str, Any]) -> tuple[Arrays, State]:
     return pair, state
 
 
-def _search_from(problem: Arrays, params: PairParams, state: State, better: int, worse: int) -> tuple[float, float]:
-    """Where to begin the search for the least evidence, and the length of its first step."""
-    first, second = (truth(problem, _DOUBT, state, arm)[0] for arm in (better, worse))
+def _claim(problem: Arrays, params: PairParams, state: State) -> tuple[Hypothesis, Guess]:
+    """What a record is to refute, and where to begin the search for the least evidence."""
+    first, second = (truth(problem, _DOUBT, state, arm)[0] for arm in (WINNER, LOSER))
     gap = abs(first - second) + params.epsilon
-    return 0.5 * (first + params.epsilon + second), 0.1 * gap + 1e-3 * problem.sigma
+    guess = Guess(0.5 * (first + params.epsilon + second), 0.1 * gap + 1e-3 * problem.sigma)
+    return Hypothesis(WINNER, LOSER, float(params.epsilon), int(params.evidence)), guess
 
 
 def proves(
@@ -142,21 +143,9 @@ def proves(
 ) -> bool:
     """Whether the statistics of a record prove, again and by themselves, that its arm was beaten."""
     pair, state = from_record(problem, entry)
-    guess, step = _search_from(pair, params, state, WINNER, LOSER)
+    hypothesis, guess = _claim(pair, params, state)
     run = prove if fast is False else compiled_or_plain(prove)
-    verdict = run(
-        pair,
-        params.evidence,
-        params.epsilon,
-        state,
-        WINNER,
-        LOSER,
-        threshold - 1e-9,
-        guess,
-        step,
-        state.own.active,
-        state.own.scratch,
-    )
+    verdict = run(pair, hypothesis, state, threshold - 1e-9, guess, state.own.active, state.own.scratch)
     return bool(verdict.status == PROVEN)
 
 
@@ -187,20 +176,6 @@ def evidence_of_record(
 ) -> float:
     """Compute the same from the statistics of a record."""
     pair, state = from_record(problem, entry)
-    guess, step = _search_from(pair, params, state, WINNER, LOSER)
+    hypothesis, guess = _claim(pair, params, state)
     run = infimum if fast is False else compiled_or_plain(infimum)
-    return float(
-        run(
-            pair,
-            params.evidence,
-            params.epsilon,
-            state,
-            WINNER,
-            LOSER,
-            guess,
-            step,
-            0.01,
-            state.own.active,
-            state.own.scratch,
-        )
-    )
+    return float(run(pair, hypothesis, state, guess, 0.01, state.own.active, state.own.scratch))
