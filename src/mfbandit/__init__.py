@@ -27,7 +27,7 @@ from mfbandit.calibrate import calibrate
 from mfbandit.calibration import Calibration
 from mfbandit.certificate import verify
 from mfbandit.datasets import load_dataset
-from mfbandit.engines import allocate, identify
+from mfbandit.engines import Ray, allocate, identify
 from mfbandit.errors import MfbanditError
 from mfbandit.forecast import Forecast, forecast
 from mfbandit.instances import (
@@ -44,7 +44,7 @@ from mfbandit.instances import (
 from mfbandit.problem import Bernoulli, Bounded, Fidelity, Gaussian, Problem
 from mfbandit.runs import Runs
 from mfbandit.simulate import simulate
-from mfbandit.study import Pull, Result, Study, create_study, import_study, load_study
+from mfbandit.study import BiasAlarm, Failures, Pull, Result, Study, create_study, import_study, load_study
 from mfbandit.tables import evaluator, read_table
 from mfbandit.version import __version__
 
@@ -55,11 +55,13 @@ __all__ = [
     "Bernoulli",
     "BernoulliLaw",
     "BetaLaw",
+    "BiasAlarm",
     "BlockEffectLaw",
     "BlockTableLaw",
     "Bounded",
     "Calibration",
     "Elimination",
+    "Failures",
     "Fidelity",
     "Forecast",
     "Gaussian",
@@ -73,6 +75,7 @@ __all__ = [
     "Policy",
     "Problem",
     "Pull",
+    "Ray",
     "Result",
     "Runs",
     "Study",

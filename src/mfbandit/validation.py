@@ -7,12 +7,12 @@ import math
 import numbers
 import reprlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mfbandit.errors import InvalidInput
+from mfbandit.errors import InvalidInput, MfbanditError
 
 __all__ = [
     "FloatArray",
@@ -26,7 +26,13 @@ __all__ = [
     "check_distinct",
     "check_keys",
     "closest",
+    "fraction",
     "frozen",
+    "is_number",
+    "is_whole",
+    "one_of",
+    "positive_number",
+    "whole_number",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -146,6 +152,59 @@ def as_positive(value: object, what: str, error: type[InvalidInput]) -> float:
     if not (math.isfinite(number) and number > 0):
         raise error(f"{what} is {number}; it must be a positive finite number")
     return number
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is one real number; True and False are none."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number; True and False are none."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def whole_number(name: str, value: object, least: int, error: type[MfbanditError] = InvalidInput) -> int:
+    """Return a whole number that is not too small.
+
+    Examples
+    --------
+    >>> whole_number("retries", 2.5, 0)
+    Traceback (most recent call last):
+    mfbandit.errors.InvalidInput: retries must be a whole number >= 0, got 2.5
+    """
+    if not is_whole(value) or not value >= least:
+        raise error(f"{name} must be a whole number >= {least}, got {value!r}")
+    if value >= 2**63:
+        raise error(f"{name} must be below 2^63, got {value!r}")
+    return int(value)
+
+
+def positive_number(name: str, value: object, error: type[MfbanditError] = InvalidInput) -> float:
+    """Return a number above 0, which may be infinite."""
+    if not is_number(value) or not value > 0:
+        raise error(f"{name} must be a number > 0, got {value!r}")
+    return float(value)
+
+
+def fraction(name: str, value: object, error: type[MfbanditError] = InvalidInput) -> float:
+    """Return a number strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> fraction("delta", 0.05)
+    0.05
+    """
+    if not is_number(value) or not 0 < value < 1:
+        raise error(f"{name} must lie strictly between 0 and 1, got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: object, allowed: Iterable[str], error: type[MfbanditError] = InvalidInput) -> None:
+    """Refuse a value that is not among the allowed ones."""
+    known = list(allowed)
+    if value not in known:
+        raise error(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
 def as_list(values: object, rule: str, error: type[InvalidInput]) -> list[Any]:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from mfbandit.engines.command import Command
@@ -84,8 +85,27 @@ def is_async(evaluate: Evaluate) -> bool:
     return inspect.iscoroutinefunction(evaluate) or inspect.iscoroutinefunction(type(evaluate).__call__)
 
 
+@dataclass(frozen=True)
+class Ray:
+    """A Ray cluster as the engine, with what pulls need there.
+
+    Parameters
+    ----------
+    resources : mapping, optional
+        What a pull needs, by fidelity, such as ``{"human": {"num_cpus": 0}}``.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> mf.Ray(resources={"human": {"num_cpus": 0}})
+    Ray(resources={'human': {'num_cpus': 0}})
+    """
+
+    resources: Resources | None = None
+
+
 def make_engine(
-    engine: str | Executor,
+    engine: str | Executor | Ray,
     evaluate: Evaluate,
     problem: Problem,
     resources: Resources | None,
@@ -94,6 +114,11 @@ def make_engine(
     """Make the engine that a name or an executor stands for."""
     if not callable(evaluate):
         raise InvalidInput(f"evaluate must be a function of a pull, got {evaluate!r}")
+    if isinstance(engine, Ray):
+        if resources is not None:
+            raise InvalidInput("engine and resources say the same: pass engine=Ray(resources=...) alone")
+        resources = engine.resources
+        engine = "ray"
     if resources is not None and engine != "ray":
         raise InvalidInput("resources are for engine='ray': other engines cannot reserve them")
     if isinstance(engine, Executor):

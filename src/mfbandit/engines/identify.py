@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from mfbandit.algorithms import Policy
 from mfbandit.algorithms import policy as read_policy
-from mfbandit.engines.engine import Evaluate, Resources
+from mfbandit.engines.engine import Evaluate, Ray, Resources
 from mfbandit.errors import InvalidInput
 from mfbandit.problem import Problem
 from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.storage.records import Storage
 from mfbandit.study.open import create_study
+from mfbandit.study.options import BiasAlarm, Failures, given_once
 
 if TYPE_CHECKING:
     from mfbandit.study.result import Result
@@ -34,16 +35,18 @@ def identify(
     name: str | None = None,
     seed: int = 0,
     workers: int = 1,
-    engine: str | Executor = "threads",
+    engine: str | Executor | Ray = "threads",
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
+    failures: Failures | None = None,
+    bias_alarm: BiasAlarm | None = None,
     resources: Resources | None = None,
     timeout: float | None = None,
-    failure_patience: float = 60.0,
-    retries: int = 2,
-    on_failure: str = "stop",
-    on_violation: str = "ignore",
-    alarm_level: float = 0.05,
+    failure_patience: float | None = None,
+    retries: int | None = None,
+    on_failure: str | None = None,
+    on_violation: str | None = None,
+    alarm_level: float | None = None,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Result:
@@ -76,7 +79,9 @@ def identify(
         Seeds of pulls are derived from it.
     workers, engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
-    retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
+    failures : Failures, optional
+        `retries`, `on_failure`, `failure_patience` and `timeout` as one object.
+    bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
 
     Returns
@@ -95,34 +100,29 @@ def identify(
     chosen = None if policy is None else read_policy(policy)
     if chosen is not None and chosen.objective == "regret":
         raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
-    study = create_study(
-        problem,
-        delta=delta,
-        policy=chosen,
-        epsilon=epsilon,
-        max_cost=max_cost,
-        storage=storage,
-        name=name,
-        seed=seed,
-        load_if_exists=True,
-        retries=retries,
-        on_failure=on_failure,
-        on_violation=on_violation,
-        alarm_level=alarm_level,
-        patience=patience,
-        allow_changed_policy=allow_changed_policy,
-    )
-    with study:
-        return study.optimize(
-            evaluate,
-            workers=workers,
-            engine=engine,
-            progress=progress,
-            callback=callback,
-            resources=resources,
-            timeout=timeout,
-            failure_patience=failure_patience,
-        )
+    settings = {
+        "delta": delta,
+        "policy": chosen,
+        "epsilon": epsilon,
+        "max_cost": max_cost,
+        "storage": storage,
+        "name": name,
+        "seed": seed,
+        "bias_alarm": bias_alarm,
+        "on_violation": on_violation,
+        "alarm_level": alarm_level,
+        "patience": patience,
+        "allow_changed_policy": allow_changed_policy,
+    }
+    running = {
+        "workers": workers,
+        "engine": engine,
+        "progress": progress,
+        "callback": callback,
+        "resources": resources,
+    }
+    failing = given_once("failures", failures, Failures, _failures(retries, on_failure, failure_patience, timeout))
+    return _run(problem, evaluate, settings, running, failing)
 
 
 def allocate(
@@ -135,16 +135,18 @@ def allocate(
     name: str | None = None,
     seed: int = 0,
     workers: int = 1,
-    engine: str | Executor = "threads",
+    engine: str | Executor | Ray = "threads",
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
+    failures: Failures | None = None,
+    bias_alarm: BiasAlarm | None = None,
     resources: Resources | None = None,
     timeout: float | None = None,
-    failure_patience: float = 60.0,
-    retries: int = 2,
-    on_failure: str = "stop",
-    on_violation: str = "ignore",
-    alarm_level: float = 0.05,
+    failure_patience: float | None = None,
+    retries: int | None = None,
+    on_failure: str | None = None,
+    on_violation: str | None = None,
+    alarm_level: float | None = None,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Result:
@@ -160,10 +162,12 @@ def allocate(
         What to spend; never more.
     policy : Policy or str
         A policy for regret, as an object or as ``name:key=value,...``.
-    storage, name, seed, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
+    storage, name, seed, bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
     workers, engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
+    failures : Failures, optional
+        As for `identify`.
 
     Returns
     -------
@@ -182,29 +186,46 @@ def allocate(
     chosen = read_policy(policy)
     if chosen.objective != "regret":
         raise InvalidInput(f"policy {chosen.label!r} identifies the best arm: use identify, not allocate")
-    study = create_study(
-        problem,
-        policy=chosen,
-        budget=budget,
-        storage=storage,
-        name=name,
-        seed=seed,
-        load_if_exists=True,
-        retries=retries,
-        on_failure=on_failure,
-        on_violation=on_violation,
-        alarm_level=alarm_level,
-        patience=patience,
-        allow_changed_policy=allow_changed_policy,
-    )
-    with study:
-        return study.optimize(
-            evaluate,
-            workers=workers,
-            engine=engine,
-            progress=progress,
-            callback=callback,
-            resources=resources,
-            timeout=timeout,
-            failure_patience=failure_patience,
-        )
+    settings = {
+        "policy": chosen,
+        "budget": budget,
+        "storage": storage,
+        "name": name,
+        "seed": seed,
+        "bias_alarm": bias_alarm,
+        "on_violation": on_violation,
+        "alarm_level": alarm_level,
+        "patience": patience,
+        "allow_changed_policy": allow_changed_policy,
+    }
+    running = {
+        "workers": workers,
+        "engine": engine,
+        "progress": progress,
+        "callback": callback,
+        "resources": resources,
+    }
+    failing = given_once("failures", failures, Failures, _failures(retries, on_failure, failure_patience, timeout))
+    return _run(problem, evaluate, settings, running, failing)
+
+
+def _failures(
+    retries: int | None, on_failure: str | None, failure_patience: float | None, timeout: float | None
+) -> dict[str, Any]:
+    """The fields of `Failures` by the keywords that say the same."""
+    return {
+        "retries": ("retries", retries),
+        "then": ("on_failure", on_failure),
+        "patience": ("failure_patience", failure_patience),
+        "timeout": ("timeout", timeout),
+    }
+
+
+def _run(
+    problem: Problem, evaluate: Evaluate, settings: dict[str, Any], running: dict[str, Any], failing: dict[str, Any]
+) -> Result:
+    """Make a study, or go on with it, and evaluate its pulls until it is done."""
+    settings |= {"retries": failing["retries"], "on_failure": failing["then"]}
+    running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
+    with create_study(problem, load_if_exists=True, **settings) as study:
+        return study.optimize(evaluate, **running)

@@ -17,7 +17,7 @@ import numpy as np
 from mfbandit.engines.backoff import Backoff
 from mfbandit.engines.command import Command, check_timeout, is_number
 from mfbandit.engines.display import Display, make_display
-from mfbandit.engines.engine import Evaluate, Resources, make_engine
+from mfbandit.engines.engine import Evaluate, Ray, Resources, make_engine
 from mfbandit.engines.evaluations import Evaluations
 from mfbandit.engines.failure import TookTooLong, describe
 from mfbandit.engines.interrupts import Interrupts
@@ -55,7 +55,7 @@ def optimize(
     evaluate: Evaluate,
     *,
     workers: int = 1,
-    engine: str | Executor = "threads",
+    engine: str | Executor | Ray = "threads",
     progress: bool = True,
     callback: Callable[[View], Any] | None = None,
     resources: Resources | None = None,

@@ -1,6 +1,7 @@
 """Studies: real evaluations, durable, in parallel, on one machine or many."""
 
 from mfbandit.study.open import create_study, load_study
+from mfbandit.study.options import BiasAlarm, Failures
 from mfbandit.study.pull import Pull
 from mfbandit.study.result import ArmResult, Result
 from mfbandit.study.study import Study
@@ -9,6 +10,8 @@ from mfbandit.study.view import View
 
 __all__ = [
     "ArmResult",
+    "BiasAlarm",
+    "Failures",
     "Pull",
     "Result",
     "Study",

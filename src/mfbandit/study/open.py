@@ -15,6 +15,7 @@ from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.storage.records import Storage
 from mfbandit.study.checks import plain_text
 from mfbandit.study.course import Course
+from mfbandit.study.options import BiasAlarm, Failures, given_once
 from mfbandit.study.policy_digest import PolicyCode, policy_digest
 from mfbandit.study.settings import Header, Settings, read_header, write_header
 from mfbandit.study.study import Study
@@ -36,12 +37,14 @@ def create_study(
     seed: int = 0,
     load_if_exists: bool = False,
     budget: float | None = None,
-    retries: int = 2,
-    on_failure: str = "stop",
+    failures: Failures | None = None,
+    bias_alarm: BiasAlarm | None = None,
+    retries: int | None = None,
+    on_failure: str | None = None,
     lease_seconds: float = 3600.0,
     durable: bool = True,
-    on_violation: str = "ignore",
-    alarm_level: float = 0.05,
+    on_violation: str | None = None,
+    alarm_level: float | None = None,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Study:
@@ -71,7 +74,11 @@ def create_study(
         Go on with a study of this name if there is one; it must have the same settings.
     budget : float, optional
         What to spend, for policies that minimise regret.
-    retries : int
+    failures : Failures, optional
+        `retries` and `on_failure` as one object.
+    bias_alarm : BiasAlarm, optional
+        `on_violation` and `alarm_level` as one object.
+    retries : int, default 2
         How often a failed pull is tried again.
     on_failure : {"stop", "retire", "worst"}
         What happens when a pull has failed too often: the study stops, or goes on without the arm. On blocks no
@@ -87,7 +94,7 @@ def create_study(
         study stops, or takes no more notice of that fidelity, or widens its bound and goes on. Only an arm
         that was measured at two fidelities can contradict a bound: the default policy may have no need to,
         and a wrong bound then goes unnoticed.
-    alarm_level : float
+    alarm_level : float, default 0.05
         The probability that the data of bounds that hold are ever taken to contradict them.
     patience : float
         For how many seconds a PostgreSQL server that does not answer is tried again, and a locked file is
@@ -108,6 +115,22 @@ def create_study(
     >>> create_study(problem, max_cost=100).ask(4)[0].fidelity
     'quick'
     """
+    if isinstance(failures, Failures) and (failures.patience, failures.timeout) != (
+        Failures.patience,
+        Failures.timeout,
+    ):
+        raise InvalidInput(
+            "timeout and patience of failures are for identify, allocate and Study.optimize: a study runs nothing"
+        )
+    failing = given_once(
+        "failures", failures, Failures, {"retries": ("retries", retries), "then": ("on_failure", on_failure)}
+    )
+    alarm = given_once(
+        "bias_alarm",
+        bias_alarm,
+        BiasAlarm,
+        {"level": ("alarm_level", alarm_level), "then": ("on_violation", on_violation)},
+    )
     settings = Settings(
         problem=problem,
         policy=policy,  # type: ignore[arg-type]
@@ -116,11 +139,11 @@ def create_study(
         budget=budget,
         max_cost=max_cost,
         seed=seed,
-        retries=retries,
-        on_failure=on_failure,
+        retries=failing["retries"],
+        on_failure=failing["then"],
         lease_seconds=lease_seconds,
-        on_violation=on_violation,
-        alarm_level=alarm_level,
+        on_violation=alarm["then"],
+        alarm_level=alarm["level"],
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
     Course(settings)  # a policy that does not suit the problem says so before anything is stored

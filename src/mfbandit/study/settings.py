@@ -8,40 +8,26 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from mfbandit.algorithms import Policy, default_policy
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.problem import Problem
+from mfbandit.study.options import ON_FAILURE, ON_VIOLATION
+from mfbandit.validation import fraction, one_of, positive_number, whole_number
 
 __all__ = ["Header", "Settings", "read_header", "write_header"]
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 2
-ON_FAILURE = ("stop", "retire", "worst")
 #: The origin of Gaussian rewards that the first reward of a study decides.
 _FIRST = "first reward"
-ON_VIOLATION = ("ignore", "stop", "drop", "widen")
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value > 0:
-        raise InvalidInput(f"{name} must be a number > 0, got {value!r}")
-    return float(value)
 
 
 def _limit(name: str, value: Any) -> float | None:
     """A limit; an infinite one is none."""
-    number = None if value is None else _number(name, value)
+    number = None if value is None else positive_number(name, value)
     return None if number == math.inf else number
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value < 2**63:
-        raise InvalidInput(f"{name} must be a whole number >= {least}, got {value!r}")
-    return int(value)
 
 
 def _with_origin(problem: dict[str, Any]) -> dict[str, Any]:
@@ -81,22 +67,17 @@ class Settings:
             raise InvalidInput(f"problem must be a Problem, got {self.problem!r}")
         put = object.__setattr__
         put(self, "policy", read_policy(default_policy(self.problem) if self.policy is None else self.policy))
-        put(self, "delta", _number("delta", self.delta))
+        put(self, "delta", positive_number("delta", self.delta))
         put(self, "budget", _limit("budget", self.budget))
         put(self, "max_cost", _limit("max_cost", self.max_cost))
-        put(self, "seed", _whole("seed", self.seed, 0))
-        put(self, "retries", _whole("retries", self.retries, 0))
-        put(self, "lease_seconds", _number("lease_seconds", self.lease_seconds))
+        put(self, "seed", whole_number("seed", self.seed, 0))
+        put(self, "retries", whole_number("retries", self.retries, 0))
+        put(self, "lease_seconds", positive_number("lease_seconds", self.lease_seconds))
         if not self.lease_seconds < math.inf:
             raise InvalidInput("lease_seconds must be finite; a day is 86400")
-        if self.on_failure not in ON_FAILURE:
-            raise InvalidInput(f"on_failure must be one of {', '.join(ON_FAILURE)}, got {self.on_failure!r}")
-        if self.on_violation not in ON_VIOLATION:
-            known = ", ".join(ON_VIOLATION)
-            raise InvalidInput(f"on_violation must be one of {known}, got {self.on_violation!r}")
-        put(self, "alarm_level", _number("alarm_level", self.alarm_level))
-        if not self.alarm_level < 1.0:
-            raise InvalidInput(f"alarm_level must lie strictly between 0 and 1, got {self.alarm_level!r}")
+        one_of("on_failure", self.on_failure, ON_FAILURE)
+        one_of("on_violation", self.on_violation, ON_VIOLATION)
+        put(self, "alarm_level", fraction("alarm_level", self.alarm_level))
         self.policy.check(self.problem, self.goal)
         self._check_blocks()
 

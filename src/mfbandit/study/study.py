@@ -16,6 +16,7 @@ from mfbandit.study.pull import Pull
 from mfbandit.study.view import View
 
 if TYPE_CHECKING:
+    from mfbandit.engines.engine import Ray
     from mfbandit.study.result import Result
 
 __all__ = ["Study"]
@@ -124,7 +125,7 @@ class Study(Desk):
         evaluate: Callable[[Pull], Any],
         *,
         workers: int = 1,
-        engine: str | Executor = "threads",
+        engine: str | Executor | Ray = "threads",
         progress: bool = True,
         callback: Callable[[View], Any] | None = None,
         resources: Mapping[str, Mapping[str, Any]] | None = None,
@@ -142,14 +143,15 @@ class Study(Desk):
             failure of the pull.
         workers : int
             How many evaluations run at once. Decisions do not depend on it.
-        engine : {"threads", "processes", "ray"} or concurrent.futures.Executor
+        engine : {"threads", "processes", "ray"}, Ray or concurrent.futures.Executor
             Where they run. Coroutines of "threads" share one event loop.
         progress : bool
             Whether to show progress on stderr.
         callback : callable, optional
             Called with a `View` of the study after new results; raises StopIteration to end the run.
         resources : mapping, optional
-            For "ray": what a pull needs, by fidelity, such as ``{"human": {"num_cpus": 0}}``.
+            For "ray": what a pull needs, by fidelity, such as ``{"human": {"num_cpus": 0}}``. ``Ray(resources=...)``
+            as the engine says the same.
         timeout : float, optional
             Seconds after which an evaluation has failed. A process, a coroutine, a Ray task or a command
             is ended; a function in a thread, or on an executor of yours, is left to itself. One that is
