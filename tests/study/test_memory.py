@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.algorithms import REGISTRY
 from mfbandit.errors import StorageError
 from mfbandit.layout import fields
 from mfbandit.rewards import uniform
@@ -79,20 +78,6 @@ def test_a_study_that_mf_grad_began_in_format_1_is_certified_again() -> None:
     go_on(old, 10_000)
     assert old.status == "certified"
     assert mf.verify(old.result().certificate).valid
-
-
-@pytest.mark.parametrize("name", REGISTRY)
-def test_a_study_is_resumed_with_every_field_of_its_memory(name: str, tmp_path: Path) -> None:
-    policy = mf.policy(REGISTRY[name].example)
-    goal: dict[str, Any] = {"budget": 300.0} if policy.objective == "regret" else {"delta": 0.1}
-    blocks = "unlimited" if policy.on_blocks else None
-    problem = mf.Problem(PROBLEM.arms, PROBLEM.fidelities, PROBLEM.reward, blocks=blocks)
-    study = create_study(problem, policy=policy, **goal)
-    go_on(study, 40)
-    study.export(tmp_path / "study.jsonl")
-    again = import_study(tmp_path / "study.jsonl")
-    same_memory(study.current().state, again.current().state)
-    assert go_on(study, 60) == go_on(again, 60)
 
 
 def edited(path: Path, change: Any) -> Path:
