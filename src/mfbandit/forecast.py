@@ -13,6 +13,7 @@ import numpy as np
 from mfbandit.algorithms import Policy
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.errors import InvalidInput
+from mfbandit.formatting import amount
 from mfbandit.instances import Instance, load_instance
 from mfbandit.runs import Runs
 from mfbandit.simulate import simulate
@@ -95,22 +96,22 @@ class Forecast:
         """What to do, in words."""
         problem = self.instance.problem
         truth = problem.fidelities[problem.truest].name
-        least = "" if math.isnan(self.limit) else f" Nothing can cost less than {_amount(self.limit)} on average."
+        least = "" if math.isnan(self.limit) else f" Nothing can cost less than {amount(self.limit, 3)} on average."
         if problem.n_fidelities == 1:
-            return f"With {self.best.policy} expect a cost of {_amount(self.best.mean_cost)}.{least}"
-        alone = _amount(self.truest_only.mean_cost)
+            return f"With {self.best.policy} expect a cost of {amount(self.best.mean_cost, 3)}.{least}"
+        alone = amount(self.truest_only.mean_cost, 3)
         if not self.helps:
             everything = max(self.rows, key=lambda row: (row.policy == self.best.policy, len(row.fidelities)))
             return (
                 f"The cheap fidelities do not help: use {truth!r} alone. With {self.best.policy} expect a "
-                f"cost of {alone}; with all fidelities it would be {_amount(everything.mean_cost)}.{least}"
+                f"cost of {alone}; with all fidelities it would be {amount(everything.mean_cost, 3)}.{least}"
             )
         kept = " and ".join(map(repr, self.keep))
         idle = [one.name for one in problem.fidelities if one.name not in self.keep]
         without = f" {' and '.join(map(repr, idle))} can be left out." if idle else ""
         times = self.truest_only.mean_cost / self.best.mean_cost
         return (
-            f"Use {kept} with {self.best.policy}: expect a cost of {_amount(self.best.mean_cost)}, "
+            f"Use {kept} with {self.best.policy}: expect a cost of {amount(self.best.mean_cost, 3)}, "
             f"{times:.3g} times less than the {alone} of {truth!r} alone.{without}{least}"
         )
 
@@ -308,10 +309,6 @@ def _choice(ordered: Sequence[ForecastRow]) -> ForecastRow:
         row for row in ordered if row.stopped_rate == first.stopped_rate and row.mean_cost <= first.mean_cost + slack
     ]
     return min(good, key=lambda row: (len(row.fidelities), row.mean_cost))
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _policy_name(label: str) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mfbandit.errors import InvalidInput
-from mfbandit.storage.records import LEASE, RESULT, Record
+from mfbandit.storage.records import RESULT, kept_records
 from mfbandit.study.course import Course
 from mfbandit.study.view import View
 
@@ -59,7 +57,7 @@ def history(study: Study, points: int = 60, *, pulls: int | None = None) -> list
     """
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise InvalidInput(f"points must be a whole number >= 1, got {points!r}")
-    records = list(_records(study))
+    records = list(kept_records(study.storage.log(study.name)))
     results = sum(record.kind == RESULT for record in records)
     results = results if pulls is None else min(results, pulls)
     wanted = {max(1, round(results * place / points)) for place in range(1, points + 1)} if results else set()
@@ -83,11 +81,3 @@ def history(study: Study, points: int = 60, *, pulls: int | None = None) -> list
 def _moment(course: Course, seen: int) -> Moment:
     view = View(course)
     return Moment(cost=view.cost, pulls=seen, best=view.best, confidence=view.confidence)
-
-
-def _records(study: Study) -> Iterator[Record]:
-    """The log of a study without leases."""
-    _, settled, current = study.storage.log(study.name).past()
-    for record in itertools.chain(settled, current):
-        if record[0] != LEASE:
-            yield Record(*record)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mfbandit.errors import MissingExtra
+from mfbandit.optional import optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,11 +47,7 @@ _MARKERS = list(dict.fromkeys(marker for _, marker in [*_LOOKS.values(), *_SPARE
 
 def matplotlib_or_explain() -> Any:
     """Import matplotlib, or say what to install."""
-    try:
-        import matplotlib
-    except ImportError as error:  # pragma: no cover - matplotlib is a plain dependency
-        raise MissingExtra("pictures need matplotlib, which a plain 'pip install mfbandit' brings") from error
-    return matplotlib
+    return optional("matplotlib", "pictures need matplotlib")
 
 
 def canvas(panels: int, width: float) -> tuple[Figure, list[Axes]]:

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import InvalidInput
+from mfbandit.formatting import amount, shortened
 from mfbandit.plot_style import INK, PALE, assign_looks, canvas, label_ends, set_title
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
     total = sum(costs)
     for place, cost, count in zip(places, costs, counts, strict=True):
         share = f" ({cost / total:.0%})" if total else ""
-        text = f"  {_amount(cost)}{share} in {count:,} pull{'' if count == 1 else 's'}"
+        text = f"  {amount(cost, 3)}{share} in {count:,} pull{'' if count == 1 else 's'}"
         axes.text(cost, place, text, va="center", fontsize=9, color=INK)
     axes.set_xlabel("cost")
     set_title(axes, title)
@@ -260,11 +261,6 @@ def _mark_best(axes: Axes, arms: Sequence[ArmResult], best: str | None) -> None:
             label.set_color(BEST)
 
 
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
 def _short(text: str) -> str:
     # A dollar sign would start a formula.
-    plain = " ".join(text.split()).replace("$", r"\$")
-    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 1]}…"
+    return shortened(text.replace("$", r"\$"), _LONGEST)

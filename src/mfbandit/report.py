@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.files import complete_file
+from mfbandit.formatting import amount, floored
 from mfbandit.plot_style import matplotlib_or_explain
 from mfbandit.report_style import STYLE
 from mfbandit.version import __version__
@@ -71,16 +72,15 @@ def answer(result: Result) -> str:
     status = _STATUS.get(result.status, f"is {result.status}")
     if result.best is None:
         return f"There is no answer yet: the study {status}."
-    spent = f"{_amount(result.cost)}, in {result.pulls:,} pull{'' if result.pulls == 1 else 's'}"
+    spent = f"{amount(result.cost)}, in {result.pulls:,} pull{'' if result.pulls == 1 else 's'}"
     near = f" or within {result.epsilon:g} of the best" if result.epsilon else ""
     if result.status == "certified":
-        sure = _floored(result.confidence)
+        sure = floored(result.confidence)
         return f"{result.best!r} is the best{near}, with a confidence of at least {sure}. It cost {spent}."
     if result.status == "budget":
         return f"{result.best!r} did best while a budget was spent: {spent}."
     return (
-        f"{result.best!r} leads with a confidence of {_floored(result.confidence)}; the study {status}. "
-        f"It cost {spent}."
+        f"{result.best!r} leads with a confidence of {floored(result.confidence)}; the study {status}. It cost {spent}."
     )
 
 
@@ -114,8 +114,8 @@ def _header(result: Result) -> str:
     badge = f'<span class="badge {"good" if certified else "open"}">{escape(result.status)}</span>'
     facts = [
         ("best", result.best or "none yet"),
-        ("confidence", _floored(result.confidence)),
-        ("cost", _amount(result.cost)),
+        ("confidence", floored(result.confidence)),
+        ("cost", amount(result.cost)),
         ("pulls", f"{result.pulls:,}"),
     ]
     tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
@@ -265,7 +265,7 @@ def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str,
         f"<tr{' class=best' if best else ''}><td class='text'>{escape(arm.arm)}</td>"
         f"<td class='text'>{escape(_verdict(arm, result, beaten))}</td><td>{evidence}</td>"
         f"<td>{low}</td>"
-        f"<td>{high}</td>{cells}<td>{_amount(arm.cost)}</td></tr>"
+        f"<td>{high}</td>{cells}<td>{amount(arm.cost)}</td></tr>"
     )
 
 
@@ -313,23 +313,6 @@ def _settings(result: Result, study: Study | None) -> str:
     )
 
 
-def _floored(confidence: float) -> str:
-    """A confidence in as many digits as it deserves, never rounded up.
-
-    Examples
-    --------
-    >>> _floored(0.95), _floored(0.99987), _floored(1.0), _floored(0.9999999)
-    ('0.95', '0.9998', '1', '0.9999')
-    """
-    if confidence >= 1.0:
-        return "1"
-    return f"{math.floor(confidence * 1e4 + 1e-9) / 1e4:g}"
-
-
 def _number(value: float) -> str:
     # Without the sign of a zero.
     return f"{value + 0.0:.4g}" if math.isfinite(value) else "unknown"
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"

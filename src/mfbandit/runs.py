@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from mfbandit.algorithms import Policy
 from mfbandit.core import Goal
-from mfbandit.errors import MissingExtra
 from mfbandit.instances import Instance
+from mfbandit.optional import optional
 
 __all__ = ["Runs"]
 
@@ -130,10 +130,7 @@ class Runs:
 
     def to_frame(self) -> Any:
         """The runs as a pandas DataFrame, one row per trial (needs the ``pandas`` extra)."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingExtra("to_frame needs pandas: pip install 'mfbandit[pandas]'") from error
+        pd = optional("pandas", "data frames need pandas", "pandas")
         columns: dict[str, Any] = {
             "trial": np.arange(self.trials),
             "cost": self.cost,

@@ -4,8 +4,9 @@ import warnings
 import numpy as np
 import pytest
 
-from mfbandit.cli.output import amount, clean, one_line_warnings, print_table
+from mfbandit.cli.output import clean, one_line_warnings, print_table
 from mfbandit.errors import ModelWarning
+from mfbandit.formatting import amount
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
 from mfbandit.confidence.pair import PROVEN, Active, Guess, Hypothesis, PairScratch, prove
 from mfbandit.confidence.pair_records import Victories, record
+from mfbandit.confidence.victories import threshold as evidence_needed
 from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, ROUNDS, Algorithm, Arrays, Floats, Goal, Ints, State
 from mfbandit.kernel import bind, kernel, slot
 from mfbandit.layout import floats, group, integers
@@ -317,7 +318,7 @@ class MFGrad(Policy):
             plan=bind(plan, settled=by_certificate if ours else by_threshold),
             recommend=recommend,
             params=MfGradParams(
-                log_factor=math.log(max(1, arms - 1) if ours else arms) - math.log(goal.delta),
+                log_factor=evidence_needed(arms, goal.delta) if ours else math.log(arms) - math.log(goal.delta),
                 epsilon=goal.epsilon,
                 rate=0.25 if self.rate == "constant" else 0.0,
                 proven=self.threshold == "theory",

@@ -54,6 +54,7 @@ from mfbandit.algorithms.toptwo_race import (
 from mfbandit.confidence.estimate import truth
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
 from mfbandit.confidence.pair import PROVEN, Guess, Hypothesis, prove
+from mfbandit.confidence.victories import threshold
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
@@ -307,7 +308,7 @@ class MFTopTwo(Policy):
         if problem.kind == BOUNDED and self.evidence == "auto":
             evidence = BOTH
         params = TopTwoParams(
-            threshold=math.log(max(1, arms - 1)) - math.log(goal.delta),
+            threshold=threshold(arms, goal.delta),
             epsilon=goal.epsilon,
             evidence=evidence,
             batch=self.batch,

@@ -54,8 +54,6 @@ class Policy:
     #: Whether there is a proof that its answers are right with the confidence asked for (or that its regret is
     #: bounded). A policy has to say so itself; even then a study is "certified" only if its certificate holds.
     guarantee: ClassVar[bool] = False
-    #: One line for `mfbandit policies`.
-    summary: ClassVar[str] = ""
     #: Whether it compares arms on shared blocks; such a policy needs them, and no other can do with them.
     on_blocks: ClassVar[bool] = False
 

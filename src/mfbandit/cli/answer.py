@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from mfbandit.cli.output import amount, print_table
-from mfbandit.engines.words import percent, shown
+from mfbandit.cli.output import print_table
+from mfbandit.formatting import amount, percent, shown
 
 if TYPE_CHECKING:
     from mfbandit.study import ArmResult, Result

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mfbandit.cli.options import Delta, InstanceName, Json, check_finite
-from mfbandit.cli.output import amount, print_json, print_sentences, print_table
+from mfbandit.cli.output import print_json, print_sentences, print_table
 from mfbandit.errors import InvalidInput
+from mfbandit.formatting import amount
 
 if TYPE_CHECKING:
     from mfbandit.instances import Instance

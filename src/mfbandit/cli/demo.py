@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mfbandit.cli.options import Json, Seed
-from mfbandit.cli.output import amount, print_json, print_table
+from mfbandit.cli.output import print_json, print_table
+from mfbandit.formatting import amount
 
 if TYPE_CHECKING:
     from mfbandit.algorithms import Policy

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mfbandit.cli.options import Delta, InstanceName, Json, Seed, check_finite
-from mfbandit.cli.output import amount, complain, print_json, print_table
+from mfbandit.cli.output import complain, print_json, print_table
+from mfbandit.formatting import amount
 
 if TYPE_CHECKING:
     from mfbandit.forecast import Forecast

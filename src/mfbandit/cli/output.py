@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 __all__ = [
-    "amount",
     "clean",
     "complain",
     "one_line_warnings",
@@ -75,23 +74,6 @@ def one_line_warnings() -> Iterator[None]:
         warnings.simplefilter("always", ModelWarning)
         warnings.showwarning = show
         yield
-
-
-def amount(value: float | None, digits: int = 4) -> str:
-    """Write a number for people: thousands separated, a few digits, words for what is no number.
-
-    Examples
-    --------
-    >>> amount(57657.62), amount(0.1263920), amount(8986407.3), amount(None), amount(math.inf)
-    ('57,658', '0.1264', '8,986,407', '-', 'infinite')
-    """
-    if value is None or math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "infinite" if value > 0 else "-infinite"
-    if abs(value) >= 10 ** (digits - 1):
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
 
 
 def print_table(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from mfbandit.cli.options import AllowChangedPolicy, Json
-from mfbandit.cli.output import amount, complain, print_json, print_table
+from mfbandit.cli.output import complain, print_json, print_table
 from mfbandit.errors import InvalidInput
+from mfbandit.formatting import amount
 from mfbandit.storage.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def status(
     Example: [bold]mfbandit status judges.db[/bold]
     """
     from mfbandit.cli.answer import print_result, sentence
-    from mfbandit.engines.words import shown
+    from mfbandit.formatting import shown
     from mfbandit.storage import open_storage
     from mfbandit.study import load_study
 
@@ -93,7 +94,7 @@ def ask(
 
     Example: [bold]mfbandit ask judges.db -n 4 --json[/bold]
     """
-    from mfbandit.engines.words import shown
+    from mfbandit.formatting import shown
 
     opened = _open(storage, study, patience, allow_changed_policy)
     pulls = opened.ask(n, lease_seconds=lease)

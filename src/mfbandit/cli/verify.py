@@ -52,7 +52,7 @@ def verify(
     """
     from mfbandit.certificate import load_certificate, verify_with_study
     from mfbandit.certificate import verify as check
-    from mfbandit.engines.words import shown
+    from mfbandit.formatting import shown
 
     found = load_certificate(certificate)
     verdict = check(found) if study is None else verify_with_study(found, _open(study, name))

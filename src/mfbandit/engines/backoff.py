@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mfbandit.engines.failure import LASTING, TEMPORARY, Failure
-from mfbandit.engines.words import shown
+from mfbandit.formatting import shown
 from mfbandit.study.pull import Pull
 
 __all__ = ["Backoff", "Verdict"]

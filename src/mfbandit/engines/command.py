@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mfbandit.engines.programs import Programs
-from mfbandit.engines.words import shown
 from mfbandit.errors import InvalidInput, RewardError, StudyError
+from mfbandit.formatting import shown
 from mfbandit.study.pull import Pull
 
 __all__ = ["Command", "check_timeout", "is_number"]

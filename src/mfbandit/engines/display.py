@@ -10,13 +10,11 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from mfbandit.cli.output import amount
 from mfbandit.engines.outlook import Outlook
-from mfbandit.engines.words import percent, shown
 from mfbandit.errors import StudyError
+from mfbandit.formatting import amount, percent, shown
 
 if TYPE_CHECKING:
     from mfbandit.study.study import Study
@@ -45,12 +43,7 @@ class Display(Protocol):
 
     def __enter__(self) -> Display: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...
 
 
 def make_display(study: Study, wanted: bool) -> Display:
@@ -71,12 +64,7 @@ class Silent:
     def __enter__(self) -> Silent:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         pass
 
 
@@ -102,12 +90,7 @@ class _Report(ABC):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._ended.set()
         self._thread.join()
 
@@ -215,13 +198,8 @@ class Live(_Report):
             Text(f"{self.name}: {sentence}", style="yellow")
         )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
-        super().__exit__(kind, error, where)
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
         if self._live is not None:
             # Nothing is left on the screen.
             self._live.stop()

@@ -21,8 +21,8 @@ from mfbandit.engines.engine import Evaluate, Ray, Resources, make_engine
 from mfbandit.engines.evaluations import Evaluations
 from mfbandit.engines.failure import TookTooLong, describe
 from mfbandit.engines.interrupts import Interrupts
-from mfbandit.engines.words import shown
 from mfbandit.errors import InvalidInput, RewardError, StudyError
+from mfbandit.formatting import shown
 from mfbandit.study.pull import Pull
 
 if TYPE_CHECKING:

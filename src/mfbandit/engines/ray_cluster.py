@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any, NoReturn, TypeAlias
 
-from mfbandit.errors import MissingExtra, StudyError
+from mfbandit.errors import StudyError
+from mfbandit.optional import optional
 
 __all__ = ["MOVES", "RayCluster", "import_ray"]
 
@@ -27,11 +28,7 @@ _LOOK_SECONDS, _ANSWER_SECONDS, _AWAY_SECONDS = 2.0, 2.0, 10.0
 
 def import_ray() -> Any:
     """The module ray, or an error that names the extra."""
-    try:
-        import ray
-    except ImportError as error:
-        raise MissingExtra("engine='ray' needs Ray: pip install 'mfbandit[ray]'") from error
-    return ray
+    return optional("ray", "engine='ray' needs Ray", "ray")
 
 
 @contextlib.contextmanager

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from mfbandit.engines.failure import reason
 from mfbandit.engines.ray_cluster import RayCluster
-from mfbandit.engines.words import shown
 from mfbandit.errors import MfbanditError
+from mfbandit.formatting import shown
 from mfbandit.play import Results
 from mfbandit.trials import Advance, Player, Simulation, pieces, play_all
 from mfbandit.version import __version__

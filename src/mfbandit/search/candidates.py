@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from mfbandit.errors import InvalidInput
+from mfbandit.formatting import shortened
 
 __all__ = ["Candidate", "candidate_names", "list_candidates", "result_columns"]
 
@@ -97,8 +98,7 @@ def candidate_names(candidates: list[Candidate]) -> list[str]:
 
 def _short(value: Any) -> str:
     plain = value.item() if isinstance(value, np.generic) else value
-    text = " ".join(repr(plain).split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shortened(repr(plain), _LONGEST)
 
 
 def result_columns(candidates: list[Candidate]) -> dict[str, Any]:

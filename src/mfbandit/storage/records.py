@@ -20,7 +20,7 @@ that nobody can come between. That is all that a study needs to be shared by any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from mfbandit.errors import StorageError
@@ -41,6 +41,7 @@ __all__ = [
     "LogChanged",
     "Record",
     "Storage",
+    "kept_records",
 ]
 
 ROUND, LEASE, RESULT, FAILURE, RETRY = 0, 1, 2, 3, 4
@@ -123,6 +124,14 @@ class Log(Protocol):
 
     def digest(self, length: int) -> str:
         """The digest of the first `length` records: see `mfbandit.storage.digest`."""
+
+
+def kept_records(log: Log) -> Iterator[Record]:
+    """The records of a log, in order, without leases."""
+    _, settled, current = log.past()
+    for record in (*settled, *current):
+        if record[0] != LEASE:
+            yield Record(*record)
 
 
 class Storage(Protocol):

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from mfbandit.errors import MissingExtra, StorageError
+from mfbandit.errors import StorageError
+from mfbandit.optional import missing
 from mfbandit.storage.dialects import Dialect, dialect_of
 from mfbandit.storage.digest import text_seal
 from mfbandit.storage.patience import PATIENCE_SECONDS, Outage, check_patience
@@ -144,7 +145,7 @@ class SQLStorage:
                 connect_args=self.dialect.connect_args,
             )
         except ModuleNotFoundError as error:
-            raise MissingExtra("PostgreSQL needs psycopg: pip install 'mfbandit[postgres]'") from error
+            raise missing("PostgreSQL needs psycopg", "postgres") from error
 
     def _connected(self) -> sa.Connection:
         if self._process != os.getpid():

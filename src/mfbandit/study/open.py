@@ -14,7 +14,6 @@ from mfbandit.storage import open_storage
 from mfbandit.storage.patience import PATIENCE_SECONDS
 from mfbandit.storage.records import Storage
 from mfbandit.study.checks import plain_text
-from mfbandit.study.course import Course
 from mfbandit.study.options import BiasAlarm, Failures, given_once
 from mfbandit.study.policy_digest import PolicyCode, policy_digest
 from mfbandit.study.settings import Header, Settings, read_header, write_header
@@ -146,11 +145,11 @@ def create_study(
         alarm_level=alarm["level"],
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
-    Course(settings)  # a policy that does not suit the problem says so before anything is stored
-    header = write_header(Header(settings, secrets.token_hex(8), policy_digest(settings)))
+    # The digest makes the policy ready: one that does not suit the problem says so before anything is stored.
+    header = Header(settings, secrets.token_hex(8), policy_digest(settings))
     with _opened(storage, False, patience) as place:
-        if place.create(chosen, header):
-            study = open_study(place, chosen, durable)
+        if place.create(chosen, write_header(header)):
+            study = Study(place, chosen, header, durable)
         elif load_if_exists:
             read_header(place.headers()[chosen], chosen).settings.check_same(settings, chosen)
             study = open_study(place, chosen, durable, allow_changed_policy)

@@ -7,28 +7,20 @@ import os
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mfbandit.certificate import Certificate
-from mfbandit.errors import MissingExtra, StudyError
+from mfbandit.errors import StudyError
+from mfbandit.optional import optional
 from mfbandit.study.view import View
 
 if TYPE_CHECKING:
     from mfbandit.study.study import Study
 
-__all__ = ["ArmResult", "Result", "pandas"]
-
-
-def pandas() -> Any:
-    """The pandas module, or an error that names the extra."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingExtra("data frames need pandas: pip install 'mfbandit[pandas]'") from error
-    return pandas
+__all__ = ["ArmResult", "Result"]
 
 
 class Source:
@@ -119,6 +111,8 @@ class Result:
     hold at once with probability 1 - delta."""
     certificate: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """A plain JSON object from which anybody can check the answer again: see `mfbandit.certificate`."""
+    _source: Source | None = field(default=None, init=False, repr=False, compare=False)
+    # Where the study is, for the report only; no part of the result itself.
 
     @classmethod
     def of(cls, study: Study, view: View, status: str | None = None) -> Result:
@@ -143,13 +137,12 @@ class Result:
             differences=view.differences,
             certificate=_certificate(view, study.known_digest()),
         )
-        # For the report only; no part of the result itself.
-        result.__dict__["_source"] = Source(study)
+        object.__setattr__(result, "_source", Source(study))
         return result
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process knows the result, not the study."""
-        return {name: value for name, value in self.__dict__.items() if name != "_source"}
+        return {**self.__dict__, "_source": None}
 
     @property
     def on_blocks(self) -> bool:
@@ -171,7 +164,8 @@ class Result:
 
         What only problems with blocks have is left out for others.
         """
-        plain = asdict(self)
+        plain = asdict(replace(self))
+        del plain["_source"]
         for arm in plain["arms"]:
             for end in ("low", "high"):
                 arm[end] = arm[end] if math.isfinite(arm[end]) else None
@@ -193,11 +187,10 @@ class Result:
         """Write the result as one self-contained HTML page."""
         from mfbandit.report import write_report
 
-        source = self.__dict__.get("_source")
-        if source is None:
+        if self._source is None:
             write_report(self, path)
             return
-        with source.study() as study:
+        with self._source.study() as study:
             write_report(self, path, study)
 
     def to_frame(self) -> Any:
@@ -218,7 +211,7 @@ class Result:
             }
             for arm in self.arms
         ]
-        return pandas().DataFrame(rows)
+        return optional("pandas", "data frames need pandas", "pandas").DataFrame(rows)
 
 
 #: What is said only of studies on blocks.

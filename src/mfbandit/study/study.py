@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import StudyError
@@ -52,12 +51,7 @@ class Study(Desk):
         """Use it in a ``with`` block, which closes it."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         """Close it."""
         self.close()
 

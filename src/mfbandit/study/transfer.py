@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mfbandit.errors import MfbanditError, RewardError, StorageError, StudyError
 from mfbandit.files import complete_file
+from mfbandit.optional import optional
 from mfbandit.storage import MemoryStorage, open_storage
 from mfbandit.storage.digest import record_line
-from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage
+from mfbandit.storage.records import FAILURE, KINDS, LEASE, RESULT, ROUND, Record, Storage, kept_records
 from mfbandit.study.checks import RewardCheck, plain_text
 from mfbandit.study.course import Course
 from mfbandit.study.noted import RoundRecord, extent_of, read_round, write_round
 from mfbandit.study.on_blocks import missing_cells
 from mfbandit.study.open import check_name, open_study
-from mfbandit.study.result import pandas
 from mfbandit.study.settings import Header, Settings, read_header, write_header
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def export_study(study: Study, path: str | os.PathLike[str]) -> None:
     header = json.loads(write_header(Header(study.settings, study.identity, study.code.digest)))
     with complete_file(path) as file:
         file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
-        for record in _kept(study):
+        for record in kept_records(study.storage.log(study.name)):
             file.write(record_line(*record))
 
 
@@ -103,7 +103,7 @@ def study_frame(study: Study) -> Any:
     }
     if problem.blocks is None:
         del columns["block"]
-    return pandas().DataFrame(columns)
+    return optional("pandas", "data frames need pandas", "pandas").DataFrame(columns)
 
 
 class Place(NamedTuple):
@@ -124,7 +124,7 @@ def told_places(study: Study) -> Iterator[tuple[Place, float]]:
 
     A cell of a race that could not be had has the reward NaN.
     """
-    records = list(_kept(study))
+    records = list(kept_records(study.storage.log(study.name)))
     rewards = dict.fromkeys(missing_cells(study.settings, records), math.nan)
     rewards.update({record.pull: record.value for record in records if record.kind == RESULT})
     for place in _places(study.settings, [record for record in records if record.kind == ROUND]):
@@ -152,14 +152,6 @@ def _places(settings: Settings, rounds: Sequence[Record]) -> Iterator[Place]:
                 block = None if blocks is None else blocks[row][i]
                 yield Place(pull + i, number, arm, fidelity, start + i, block, cost)
             pull += count
-
-
-def _kept(study: Study) -> Iterator[Record]:
-    """The records of a study, in order, without leases."""
-    _, settled, current = study.storage.log(study.name).past()
-    for record in (*settled, *current):
-        if record[0] != LEASE:
-            yield Record(*record)
 
 
 def _checked_records(lines: Iterator[Any], settings: Settings, path: str) -> list[Record]:

@@ -1,0 +1,79 @@
+"""Names and numbers for people: in lines of a terminal, on pages and in pictures."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["amount", "floored", "percent", "shortened", "shown"]
+
+_WIDEST = 40
+
+
+def shown(name: str, widest: int = _WIDEST) -> str:
+    r"""A name as it can stand in one line of a terminal: no control characters, not too long.
+
+    Examples
+    --------
+    >>> shown("two\nlines"), shown("it's <b>bold</b>"), shown("x" * 50, 8)
+    ('two\nlines', "it's <b>bold</b>", 'xxxxxxx…')
+    """
+    plain = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
+    return plain if len(plain) <= widest else plain[: widest - 1] + "…"
+
+
+def percent(value: float) -> str:
+    """A confidence in percent, never rounded up.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.99987), percent(0.123), percent(1.0 - 1e-9)
+    ('95%', '99.98%', '12.3%', 'over 99.99%')
+    """
+    if value > 0.9999:
+        return "over 99.99%"
+    digits = 2 if value > 0.99 else 1
+    scale = 10**digits
+    # What is a round number of percent up to rounding errors stays one.
+    return f"{int(value * 100 * scale + 1e-9) / scale:g}%"
+
+
+def amount(value: float | None, digits: int = 4) -> str:
+    """Write a number for people: thousands separated, a few digits, words for what is no number.
+
+    Examples
+    --------
+    >>> amount(57657.62), amount(0.1263920), amount(8986407.3), amount(None), amount(math.inf)
+    ('57,658', '0.1264', '8,986,407', '-', 'infinite')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def floored(confidence: float) -> str:
+    """A confidence in as many digits as it deserves, never rounded up.
+
+    Examples
+    --------
+    >>> floored(0.95), floored(0.99987), floored(1.0), floored(0.9999999)
+    ('0.95', '0.9998', '1', '0.9999')
+    """
+    if confidence >= 1.0:
+        return "1"
+    return f"{math.floor(confidence * 1e4 + 1e-9) / 1e4:g}"
+
+
+def shortened(text: str, longest: int) -> str:
+    r"""A text on one line, cut where it is too long.
+
+    Examples
+    --------
+    >>> shortened("two\nlines", 20), shortened("a long story", 7)
+    ('two lines', 'a long…')
+    """
+    plain = " ".join(text.split())
+    return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
