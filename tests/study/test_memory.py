@@ -13,7 +13,9 @@ import mfbandit as mf
 from mfbandit.errors import StorageError
 from mfbandit.layout import fields
 from mfbandit.rewards import uniform
-from mfbandit.study import Study, create_study, import_study
+from mfbandit.storage import MemoryStorage
+from mfbandit.storage.records import ALL_NOTES, CHANGES, CHECKPOINT, ROUND
+from mfbandit.study import Study, create_study, import_study, load_study, noted
 from mfbandit.study.lineup import Lineup
 
 OLD = sorted((Path(__file__).parent / "format_1").glob("*.jsonl"))
@@ -134,3 +136,41 @@ def test_what_is_not_kept_is_not_stored(tmp_path: Path) -> None:
     text = (tmp_path / "study.jsonl").read_text(encoding="utf-8")
     assert "victories.statistics" in text
     assert "scratch" not in text
+
+
+@pytest.mark.parametrize("policy", ["mf-toptwo", "lucb-c", "iise"])
+def test_a_study_opens_from_the_last_round_that_says_all(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noted, "_ROUNDS", 7)
+    monkeypatch.setattr(noted, "_NUMBERS", 10_000)
+    storage = MemoryStorage()
+    study = create_study(PROBLEM, policy=policy, delta=0.1, storage=storage)
+    go_on(study, 90)
+    rounds = [record for record in storage.log(study.name).read(0) if record.kind == ROUND]
+    assert [place for place, record in enumerate(rounds) if record.value == ALL_NOTES] == list(range(7, len(rounds), 7))
+    read: list[str | None] = []
+    true_read = noted.read_round
+    monkeypatch.setattr(noted, "read_round", lambda text: read.append(text) or true_read(text))
+    again = load_study(storage)
+    assert len(read) <= 7, "rounds before that one need not be read"
+    same_memory(study.current().state, again.current().state)
+    np.testing.assert_array_equal(study.current().state.notes, again.current().state.notes)
+    anew = create_study(PROBLEM, policy=policy, delta=0.1)
+    go_on(anew, 90)
+    assert go_on(again, 60) == go_on(anew, 60)
+
+
+def test_a_log_that_does_not_say_how_much_its_rounds_hold_is_read_all_the_same() -> None:
+    """As versions wrote it that left the value of a round at 0."""
+    study = create_study(PROBLEM, policy="mf-toptwo", delta=0.1, retries=0, on_failure="retire")
+    go_on(study, 30)
+    study.fail(study.ask()[0], "broken")
+    go_on(study, 30)
+    records = study.storage.log(study.name).read(0)
+    assert {record.value for record in records if record.kind == ROUND} == {CHANGES, CHECKPOINT}
+    older = MemoryStorage()
+    unsaid = [record._replace(value=0.0) if record.kind == ROUND else record for record in records]
+    older.create("older", study.storage.headers()[study.name], unsaid)
+    again = load_study(older)
+    same_memory(study.current().state, again.current().state)
+    assert go_on(study, 200) == go_on(again, 200)
+    assert study.status == again.status

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import arms_left, put
 from mfbandit.algorithms.policy import Policy
 from mfbandit.core import Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
@@ -55,16 +55,6 @@ def mean(problem: Arrays, state: State, arm: int) -> float:
 
 
 @kernel
-def survivors(state: State) -> int:
-    """How many arms are left."""
-    left = 0
-    for k in range(state.notes.shape[0]):
-        if state.notes[k] == 0:
-            left += 1
-    return left
-
-
-@kernel
 def eliminate(problem: Arrays, state: State) -> None:
     """Drop the arms that are clearly worse than the best; go to the next phase."""
     margin = math.sqrt(problem.spread) * 2.0 ** float(1 - state.own.phase[0])
@@ -91,7 +81,7 @@ def target(problem: Arrays, params: EliminationParams, phase: int) -> int:
 def exploit(problem: Arrays, params: EliminationParams, state: State, out: Ints) -> int:
     """Pull the arms that are left, in turn, at the cheapest fidelity."""
     cheapest = problem.order[0]
-    arms = survivors(state)
+    arms = arms_left(state)
     pulls = int((params.budget - state.spent[0]) / problem.cost[0, cheapest])
     turns = min(_TURN, pulls // arms)
     rows = 0
@@ -105,7 +95,7 @@ def exploit(problem: Arrays, params: EliminationParams, state: State, out: Ints)
 def plan(problem: Arrays, params: EliminationParams, state: State, out: Ints) -> int:
     """Play one phase of exploration, or a few turns of exploitation."""
     dear = problem.cost[0, problem.truest]
-    while survivors(state) > 1 and state.own.phase[0] < params.phases:
+    while arms_left(state) > 1 and state.own.phase[0] < params.phases:
         if params.budget - state.spent[0] < dear:
             break
         goal = target(problem, params, state.own.phase[0])

@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from mfbandit.algorithms.parts import put
 from mfbandit.core import Arrays, Ints, State, mean_of, root_of
 from mfbandit.kernel import kernel, slot
 
-__all__ = ["EXPLORE", "explore_a", "explore_b", "explore_c"]
+__all__ = ["EXPLORE", "explore_a", "explore_b", "explore_c", "put"]
 
 #: Notes of Explore-B on an arm: 0 still exploring, m + 1 committed to fidelity m; a sweep whose commit
 #: test is due when its rewards are in is noted with the role the arm had.
@@ -19,15 +20,6 @@ SWEPT_AS_LEADER, SWEPT_AS_CHALLENGER = -1, -2
 @slot
 def high(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
     """Upper confidence bound of one stream that was pulled."""
-
-
-@kernel
-def put(out: Ints, row: int, arm: int, fidelity: int, count: int) -> int:
-    """Write one row of a plan; return the next free row."""
-    out[row, 0] = arm
-    out[row, 1] = fidelity
-    out[row, 2] = count
-    return row + 1
 
 
 @kernel

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import put
 from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.core import PULLS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError

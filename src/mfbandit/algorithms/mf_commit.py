@@ -31,7 +31,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import put
 from mfbandit.algorithms.policy import Policy, positive
 from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, Algorithm, Arrays, Floats, Goal, Ints, State
 from mfbandit.errors import PolicyError

@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mfbandit.algorithms.alternative import Model, Pair, contest, moved_to, nearest, stream_divergence
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import put
 from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.confidence.levels import BOTH, NORMAL, TILT
 from mfbandit.confidence.pair import PROVEN, Active, Guess, Hypothesis, PairScratch, prove

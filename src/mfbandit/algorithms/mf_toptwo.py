@@ -38,7 +38,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import put
 from mfbandit.algorithms.policy import Policy, one_of
 from mfbandit.algorithms.toptwo import TopTwoParams, leader_promise, openness, promise, refresh, split, start
 from mfbandit.algorithms.toptwo_memory import TopTwoMemory, beat, note_row, rows_for, take_in

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import put
 from mfbandit.algorithms.policy import Policy, positive
 from mfbandit.core import PULLS, Algorithm, Arrays, Goal, Ints, State
 from mfbandit.kernel import kernel

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import arms_left, put
 from mfbandit.algorithms.policy import Policy
 from mfbandit.core import Algorithm, Arrays, Goal, Ints, State
 from mfbandit.errors import PolicyError
@@ -23,7 +23,7 @@ from mfbandit.kernel import kernel
 from mfbandit.layout import integers
 from mfbandit.rewards import uniform
 
-__all__ = ["HalvingParams", "SuccessiveHalving", "alive", "climb", "keep_best", "plan", "recommend"]
+__all__ = ["HalvingParams", "SuccessiveHalving", "climb", "keep_best", "plan", "recommend"]
 
 _GOLDEN = 0.6180339887498949
 
@@ -49,16 +49,6 @@ class HalvingParams(NamedTuple):
 
 
 @kernel
-def alive(state: State) -> int:
-    """How many arms are left."""
-    left = 0
-    for k in range(state.notes.shape[0]):
-        if state.notes[k] == 0:
-            left += 1
-    return left
-
-
-@kernel
 def tie_key(state: State) -> int:
     """A number that depends on all rewards so far."""
     total = 0.0
@@ -79,7 +69,7 @@ def mean(state: State, arm: int, column: int) -> float:
 def keep_best(state: State, column: int, keep: int) -> None:
     """Drop the arms with the lowest means at one fidelity until `keep` are left."""
     key = tie_key(state)
-    for _ in range(alive(state) - keep):
+    for _ in range(arms_left(state) - keep):
         worst, least, luck = -1, math.inf, 1.0
         for k in range(state.notes.shape[0]):
             if state.notes[k] == 0:
@@ -108,7 +98,7 @@ def climb(problem: Arrays, params: HalvingParams, state: State, start: int, out:
     if state.own.pulled[0] == 1:
         rung = start + state.own.rung[0]
         if rung < params.last:
-            keep_best(state, problem.order[rung], int(math.ceil(alive(state) / params.eta)))
+            keep_best(state, problem.order[rung], int(math.ceil(arms_left(state) / params.eta)))
         state.own.rung[0] += 1
         state.own.pulled[0] = 0
     rung = start + state.own.rung[0]
@@ -126,7 +116,7 @@ def climb(problem: Arrays, params: HalvingParams, state: State, start: int, out:
 def plan(problem: Arrays, params: HalvingParams, state: State, out: Ints) -> int:
     """Play one rung; the end is the truest fidelity, or one arm."""
     rows = climb(problem, params, state, params.start, out)
-    return 0 if alive(state) < 2 else rows
+    return 0 if arms_left(state) < 2 else rows
 
 
 @kernel

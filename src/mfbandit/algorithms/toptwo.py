@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms.parts import put
 from mfbandit.confidence.estimate import truth, variance
 from mfbandit.core import BOUNDED, GAUSSIAN, Arrays, Ints, State
 from mfbandit.kernel import kernel

@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,11 @@ from mfbandit.layout import fields
 from mfbandit.problem import Problem
 from mfbandit.rewards import uniform
 from mfbandit.simulate import simulate
-from mfbandit.study import Study, create_study, import_study
+from mfbandit.storage import MemoryStorage
+from mfbandit.storage.records import LEASE
+from mfbandit.study import Study, create_study
 from mfbandit.study.course import Course
+from mfbandit.study.settings import Header
 
 __all__ = ["PolicyContract"]
 
@@ -138,9 +139,7 @@ class PolicyContract(ABC):
         for instance in self.instances():
             study = self._study(instance)
             _play(study, 40)
-            with tempfile.TemporaryDirectory() as folder:
-                study.export(Path(folder, "study.jsonl"))
-                again = import_study(Path(folder, "study.jsonl"))
+            again = _opened_again(study)
             ours, theirs = (fields(one.current().state.own, kept=True) for one in (study, again))
             assert list(ours) == list(theirs)
             for name, array in ours.items():
@@ -194,6 +193,14 @@ def _blocks(gap: float, seed: int) -> Instance:
     noise = rng.uniform(-0.05, 0.05, (3, 2, 200))
     values = luck + noise + gap * np.array([1.0, 0.0, -1.0])[:, None, None]
     return Instance(Problem(_ARMS, _FIDELITIES, blocks=200), law=BlockTableLaw(values))
+
+
+def _opened_again(study: Study) -> Study:
+    """The same study in another process, by its log alone."""
+    storage = MemoryStorage()
+    records = [record for record in study.storage.log(study.name).read(0) if record.kind != LEASE]
+    storage.create(study.name, "{}", records)
+    return Study(storage, study.name, Header(study.settings, study.identity, study.code.digest))
 
 
 def _play(study: Study, pulls: int) -> list[tuple[int, int]]:
