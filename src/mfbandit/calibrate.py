@@ -57,7 +57,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.pilots import Pilot, read_pilot
 from mfbandit.problem import Bernoulli, Gaussian, RewardKind
 from mfbandit.reward_kinds import as_reward_kind
-from mfbandit.validation import FloatArray, Names, Numbers
+from mfbandit.validation import FloatArray, Names, Numbers, fraction
 
 __all__ = ["Calibration", "calibrate"]
 
@@ -200,9 +200,7 @@ def calibrate(
 
 def _probability(name: str, value: object) -> Fraction:
     """Return a probability as the decimal fraction that was meant, so that ranks are exact."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < float(value) < 1:
-        raise InvalidInput(f"{name} must lie strictly between 0 and 1, got {value!r}")
-    return Fraction(repr(float(value)))
+    return Fraction(repr(fraction(name, value)))
 
 
 def _noise(pilot: Pilot, noise: str | None, paired: bool) -> str:

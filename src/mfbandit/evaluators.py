@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from mfbandit.block_play import block_law, row_of, seeded_draw
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BlockTableLaw, Instance
 from mfbandit.rewards import bits, draw_of, law_arrays, trial_key
-from mfbandit.validation import closest
+from mfbandit.validation import closest, is_whole
 
 __all__ = ["Evaluator", "PullLike", "evaluator"]
 
@@ -113,7 +111,7 @@ def evaluator(instance: Instance, seed: int = 0) -> Evaluator:
     """
     if not isinstance(instance, Instance):
         raise InvalidInput(f"an evaluator is made from an Instance, got {instance!r}")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63 - 1:
+    if not is_whole(seed) or not 0 <= seed < 2**63 - 1:
         raise InvalidInput(f"seed must be a whole number >= 0, got {seed!r}")
     problem = instance.problem
     plain = problem.blocks is None

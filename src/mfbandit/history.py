@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mfbandit.errors import InvalidInput
 from mfbandit.storage.records import RESULT, kept_records
 from mfbandit.study.course import Course
 from mfbandit.study.view import View
+from mfbandit.validation import whole_number
 
 if TYPE_CHECKING:
     from mfbandit.study.study import Study
@@ -55,8 +55,7 @@ def history(study: Study, points: int = 60, *, pulls: int | None = None) -> list
     >>> [moment.pulls for moment in moments], moments[-1].best
     ([25, 50, 75, 100], 'b')
     """
-    if isinstance(points, bool) or not isinstance(points, int) or points < 1:
-        raise InvalidInput(f"points must be a whole number >= 1, got {points!r}")
+    whole_number("points", points, 1)
     records = list(kept_records(study.storage.log(study.name)))
     results = sum(record.kind == RESULT for record in records)
     results = results if pulls is None else min(results, pulls)

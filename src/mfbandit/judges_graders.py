@@ -12,7 +12,7 @@ from typing import Any
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.fidelity import Fidelity
 from mfbandit.problem import RewardKind
-from mfbandit.validation import as_name, as_names
+from mfbandit.validation import as_name, as_names, is_number
 
 __all__ = ["Calls", "Grader", "Pace", "called", "checked_score", "named_candidates"]
 
@@ -64,7 +64,7 @@ class Grader:
             value = getattr(self, name)
             if value is None and name != "price":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            if not is_number(value) or not 0 < value < math.inf:
                 raise InvalidInput(f"{name} of grader {self.name!r} must be a number > 0, got {value!r}")
         if self.at_once is not None and int(self.at_once) != self.at_once:
             raise InvalidInput(f"at_once of grader {self.name!r} must be a whole number, got {self.at_once!r}")

@@ -156,7 +156,7 @@ def as_positive(value: object, what: str, error: type[InvalidInput]) -> float:
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is one real number; True and False are none."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return isinstance(value, (int, float, numbers.Real)) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:

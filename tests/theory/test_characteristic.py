@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from theory_instances import bernoulli, gaussian
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BernoulliLaw, BetaLaw, Instance, TableLaw, load_instance
@@ -24,16 +25,6 @@ from mfbandit.theory import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
-
-
-def bernoulli(means, biases, costs):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward="bernoulli")
-    return Instance(problem, means)
-
-
-def gaussian(means, biases, costs, sigma):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward=Gaussian(sigma))
-    return Instance(problem, means)
 
 
 def random_instance(seed, arms=4, fidelities=3, law="bernoulli", cost_factor=1.0):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from theory_instances import bernoulli
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
@@ -21,11 +22,6 @@ from mfbandit.theory import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
-
-
-def bernoulli(means, biases, costs):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward="bernoulli")
-    return Instance(problem, means)
 
 
 NEAR = bernoulli([[0.501], [0.5]], [0], [1])

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from theory_instances import bernoulli, gaussian
 
 from mfbandit.instances import BernoulliLaw, BetaLaw, Instance, TableLaw
-from mfbandit.problem import Bounded, Gaussian, Problem
+from mfbandit.problem import Bounded, Problem
 from mfbandit.theory import (
     bernoulli_divergence,
     divergence_down,
@@ -17,16 +18,6 @@ from mfbandit.theory import (
 )
 from mfbandit.theory.divergence import divergences
 from mfbandit.theory.kl_inf import atoms_of_values, beta_atoms, kl_inf
-
-
-def bernoulli(means, biases, costs):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward="bernoulli")
-    return Instance(problem, means)
-
-
-def gaussian(means, biases, costs, sigma):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward=Gaussian(sigma))
-    return Instance(problem, means)
 
 
 def up(atoms, level):

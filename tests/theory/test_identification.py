@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from theory_instances import bernoulli, gaussian
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BernoulliLaw, Instance, load_instance
-from mfbandit.problem import Bounded, Gaussian, Problem
+from mfbandit.problem import Bounded, Problem
 from mfbandit.theory import (
     assumptions,
     conservative_fidelity,
@@ -21,16 +22,6 @@ from mfbandit.theory import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
-
-
-def bernoulli(means, biases, costs):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward="bernoulli")
-    return Instance(problem, means)
-
-
-def gaussian(means, biases, costs, sigma):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward=Gaussian(sigma))
-    return Instance(problem, means)
 
 
 # The example by hand: sigma = 1, costs 1 and 4, biases 0.1 and 0; arm 0 is the best.

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from theory_instances import bernoulli
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
@@ -23,12 +24,6 @@ from mfbandit.theory import (
     regret_upper_rate,
     regret_worst_case,
 )
-
-
-def bernoulli(means, biases, costs):
-    problem = Problem.from_arrays(costs, biases, arms=len(means), reward="bernoulli")
-    return Instance(problem, means)
-
 
 # Costs 2 and 6, so one true pull is worth three cheap ones; the best arm is 1.
 EXAMPLE = bernoulli([[0.5, 0.4], [0.7, 0.8]], [0.1, 0], [2, 6])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from mfbandit import validation
 from mfbandit.core import Algorithm, Arrays, Goal
 from mfbandit.errors import PolicyError
 from mfbandit.problem import Gaussian, Problem
@@ -17,14 +18,12 @@ __all__ = ["Policy", "one_of", "positive"]
 
 def one_of(field: str, value: object, allowed: Iterable[str]) -> None:
     """Refuse a value that is not among the allowed ones."""
-    allowed = list(allowed)
-    if value not in allowed:
-        raise PolicyError(f"{field} must be one of {', '.join(allowed)}, got {value!r}")
+    validation.one_of(field, value, allowed, PolicyError)
 
 
 def positive(field: str, value: object) -> None:
     """Refuse what is not a finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+    if not validation.is_number(value) or not 0 < value < math.inf:
         raise PolicyError(f"{field} must be a finite number > 0, got {value!r}")
 
 
@@ -58,8 +57,7 @@ class Policy:
     on_blocks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 1:
-            raise PolicyError(f"batch must be a whole number >= 1, got {self.batch!r}")
+        validation.whole_number("batch", self.batch, 1, PolicyError)
         self._check_independent()
         self._columns_text()
 

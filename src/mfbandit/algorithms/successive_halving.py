@@ -22,6 +22,7 @@ from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 from mfbandit.layout import integers
 from mfbandit.rewards import uniform
+from mfbandit.validation import is_number, whole_number
 
 __all__ = ["HalvingParams", "SuccessiveHalving", "climb", "keep_best", "plan", "recommend"]
 
@@ -195,10 +196,9 @@ class SuccessiveHalving(Policy):
 
 def check_halving(name: str, eta: object, repeats: object, batch: int) -> None:
     """Refuse options that no halving can use."""
-    if isinstance(eta, bool) or not isinstance(eta, int | float) or not 1 < eta < math.inf:
+    if not is_number(eta) or not 1 < eta < math.inf:
         raise PolicyError(f"eta must be a finite number > 1, got {eta!r}")
-    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        raise PolicyError(f"repeats must be a whole number >= 1, got {repeats!r}")
+    whole_number("repeats", repeats, 1, PolicyError)
     if batch != 1:
         raise PolicyError(f"{name} plans whole rungs: give repeats instead of batch={batch!r}")
 

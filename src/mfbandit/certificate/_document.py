@@ -200,12 +200,7 @@ class Certificate:
         """What is claimed, and what it assumes, in words."""
         if self.answer is None:
             return "Nothing is claimed: there is no result yet."
-        truth = self.problem.truth
-        meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."
-        said = f"{self._statement()}.{meant} {self._assumptions()}"
-        if self.certified:
-            return f"With probability at least {complement(self.delta)}, {said}"
-        return f"Not certified (confidence {self.confidence:.4f} of {complement(self.delta)}): {said}"
+        return claim_of(self, self._statement(), self._assumptions())
 
     def _statement(self) -> str:
         count = len(self.arms)
@@ -291,6 +286,16 @@ class Certificate:
 def complement(delta: float) -> str:
     """1 - delta as people write it, never rounded up."""
     return f"1 - {delta!r}" if delta < 1e-6 else str(1 - Decimal(repr(delta)))
+
+
+def claim_of(certificate: Any, statement: str, assumed: str) -> str:
+    """What a certificate claims, with what probability and on which assumptions."""
+    truth, least = certificate.problem.truth, complement(certificate.delta)
+    meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."
+    said = f"{statement}.{meant} {assumed}"
+    if certificate.certified:
+        return f"With probability at least {least}, {said}"
+    return f"Not certified (confidence {certificate.confidence:.4f} of {least}): {said}"
 
 
 def listed(names: list[str]) -> str:

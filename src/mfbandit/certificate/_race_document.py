@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfbandit.algorithms import Policy
-from mfbandit.certificate._document import FORMAT, VERSION, complement, listed
+from mfbandit.certificate._document import FORMAT, VERSION, claim_of, listed
 from mfbandit.confidence.race import Race
 from mfbandit.problem import Bernoulli, Gaussian, Problem
 
@@ -185,12 +185,7 @@ class RaceCertificate:
         """What is claimed, and what it assumes, in words."""
         if self.answer is None or (not self.rewards and self.problem.n_arms > 1):
             return "Nothing is claimed: there is no result yet."
-        truth = self.problem.truth
-        meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."
-        said = f"{self._statement()}.{meant} Assumed: {', '.join(self._assumptions())}. {_UNSHOWN}"
-        if self.certified:
-            return f"With probability at least {complement(self.delta)}, {said}"
-        return f"Not certified (confidence {self.confidence:.4f} of {complement(self.delta)}): {said}"
+        return claim_of(self, self._statement(), f"Assumed: {', '.join(self._assumptions())}. {_UNSHOWN}")
 
     def _statement(self) -> str:
         blocks = self.problem.blocks

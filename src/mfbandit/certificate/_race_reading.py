@@ -11,7 +11,7 @@ import numpy as np
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.certificate._document import FORMAT, VERSION
 from mfbandit.certificate._race_document import BLOCKS, BlockRound, RaceCertificate
-from mfbandit.certificate._reading import read_digest, read_mapping
+from mfbandit.certificate._reading import check_parts, read_digest, read_mapping
 from mfbandit.certificate._statistics import read_count, read_number
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
@@ -30,12 +30,7 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
     """Read what was measured, strictly; what follows from it is left aside."""
     if not isinstance(found, Mapping) or found.get("format") != FORMAT or found.get("kind") != BLOCKS:
         raise InvalidInput(f"it has no format {FORMAT!r} of kind {BLOCKS!r}")
-    version = found.get("version")
-    if version != VERSION or isinstance(version, bool):
-        raise InvalidInput(f"its version is {version!r}; version {VERSION} can be checked")
-    missing = [key for key in _KEYS if key not in found]
-    if missing:
-        raise InvalidInput(f"{missing[0]!r} is missing")
+    check_parts(found, VERSION, _KEYS)
     problem = Problem.from_json(read_mapping(found["problem"], "problem"))
     if problem.blocks is None:
         raise InvalidInput(f"its problem has no blocks, and its kind is {BLOCKS!r}")

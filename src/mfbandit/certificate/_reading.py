@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mfbandit.algorithms import policy as read_policy
@@ -14,19 +14,24 @@ from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.problem import Problem
 
-__all__ = ["read_certificate", "read_digest", "read_mapping"]
+__all__ = ["check_parts", "read_certificate", "read_digest", "read_mapping"]
+
+
+def check_parts(found: Mapping[str, Any], version: int, keys: Iterable[str]) -> None:
+    """Refuse another version, and what lacks a part."""
+    stated = found.get("version")
+    if stated != version or isinstance(stated, bool):
+        raise InvalidInput(f"its version is {stated!r}; version {version} can be checked")
+    for key in keys:
+        if key not in found:
+            raise InvalidInput(f"{key!r} is missing")
 
 
 def read_certificate(found: Mapping[str, Any]) -> Certificate:
     """Read what was measured, strictly; what follows from it is left aside."""
     if not isinstance(found, Mapping) or found.get("format") != FORMAT:
         raise InvalidInput(f"it has no format {FORMAT!r}")
-    version = found.get("version")
-    if version != VERSION or isinstance(version, bool):
-        raise InvalidInput(f"its version is {version!r}; version {VERSION} can be checked")
-    missing = [key for key in _KEYS if key not in found]
-    if missing:
-        raise InvalidInput(f"{missing[0]!r} is missing")
+    check_parts(found, VERSION, _KEYS)
     problem = Problem.from_json(read_mapping(found["problem"], "problem"))
     policy = read_policy(read_mapping(found["policy"], "policy"))
     delta, epsilon = read_number(found["delta"], "delta"), read_number(found["epsilon"], "epsilon")

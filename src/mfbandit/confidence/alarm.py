@@ -37,9 +37,9 @@ from typing import Any
 
 from mfbandit.confidence import process_kernels
 from mfbandit.core import BERNOULLI, GAUSSIAN, Arrays, State
-from mfbandit.errors import InvalidInput
 from mfbandit.kernel import bind, kernel, slot
 from mfbandit.problem import Problem
+from mfbandit.validation import fraction
 
 __all__ = ["BrokenBound", "alarm", "alarm_kernel", "alarm_threshold", "arm_alarm", "pair_alarm"]
 
@@ -137,10 +137,8 @@ def alarm_threshold(problem: Arrays, level: float) -> float:
     >>> round(alarm_threshold(seen, 0.05), 2)
     5.3
     """
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise InvalidInput(f"the level of an alarm must lie strictly between 0 and 1, got {level!r}")
     arms, fidelities = problem.cost.shape
-    return math.log(max(1, arms * fidelities * (fidelities - 1)) / level)
+    return math.log(max(1, arms * fidelities * (fidelities - 1)) / fraction("the level of an alarm", level))
 
 
 @dataclass(frozen=True)

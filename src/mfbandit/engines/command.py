@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import numbers
 import os
 import re
 import shlex
@@ -16,16 +15,12 @@ from mfbandit.engines.programs import Programs
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.formatting import shown
 from mfbandit.study.pull import Pull
+from mfbandit.validation import is_number
 
-__all__ = ["Command", "check_timeout", "is_number"]
+__all__ = ["Command", "check_timeout"]
 
 _PLACES = ("arm", "fidelity", "seed", "index", "id", "cost", "block", "block_seed")
 _PLACE = re.compile(r"\{([A-Za-z_]+)\}")
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a real number."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def check_timeout(timeout: float | None, what: str = "timeout") -> None:

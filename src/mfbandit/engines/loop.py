@@ -12,10 +12,8 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mfbandit.engines.backoff import Backoff
-from mfbandit.engines.command import Command, check_timeout, is_number
+from mfbandit.engines.command import Command, check_timeout
 from mfbandit.engines.display import Display, make_display
 from mfbandit.engines.engine import Evaluate, Ray, Resources, make_engine
 from mfbandit.engines.evaluations import Evaluations
@@ -24,6 +22,7 @@ from mfbandit.engines.interrupts import Interrupts
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.formatting import shown
 from mfbandit.study.pull import Pull
+from mfbandit.validation import is_number, whole_number
 
 if TYPE_CHECKING:
     from mfbandit.study.result import Result
@@ -63,8 +62,7 @@ def optimize(
     failure_patience: float = 60.0,
 ) -> Result:
     """Evaluate the pulls of a study until it is done; see `Study.optimize`."""
-    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
-        raise InvalidInput(f"workers must be a whole number >= 1, got {workers!r}")
+    workers = whole_number("workers", workers, 1)
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback must be a function of a view of the study, got {callback!r}")
     check_timeout(timeout)
@@ -76,7 +74,7 @@ def optimize(
     evaluations = Evaluations(make_engine(engine, evaluate, study.problem, resources, timeout), timeout)
     # Who wants no retries does not want to wait for them.
     backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0)
-    run = _Run(study, evaluations, int(workers), callback, backoff)
+    run = _Run(study, evaluations, workers, callback, backoff)
     try:
         return run.go(progress)
     finally:

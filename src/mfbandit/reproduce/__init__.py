@@ -26,7 +26,7 @@ from mfbandit.reproduce.section import Section, Table
 from mfbandit.reproduce.steps import Steps
 from mfbandit.reproduce.study import Order, Study
 from mfbandit.reproduce.termination import TERMINATION
-from mfbandit.validation import closest
+from mfbandit.validation import closest, whole_number
 
 __all__ = ["STUDIES", "Section", "reproduce"]
 
@@ -72,8 +72,8 @@ def reproduce(
     'Bounds of all built-in instances'
     """
     chosen = _choose(what)
-    if trials is not None and (isinstance(trials, bool) or not isinstance(trials, int) or trials < 1):
-        raise InvalidInput(f"trials must be a whole number >= 1, got {trials!r}")
+    if trials is not None:
+        whole_number("trials", trials, 1)
     folder = _folder(out)
     sections = []
     work = sum(study.work(trials or study.trials) for study in chosen)

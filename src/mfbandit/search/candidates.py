@@ -10,6 +10,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from mfbandit.errors import InvalidInput
 from mfbandit.formatting import shortened
+from mfbandit.validation import is_whole
 
 __all__ = ["Candidate", "candidate_names", "list_candidates", "result_columns"]
 
@@ -53,8 +54,7 @@ def list_candidates(
 
 
 def _count(n_candidates: Any) -> int:
-    whole = isinstance(n_candidates, int | np.integer) and not isinstance(n_candidates, bool)
-    if not whole or n_candidates < 1:
+    if not is_whole(n_candidates) or n_candidates < 1:
         raise InvalidInput(
             f"param_distributions need n_candidates, a whole number >= 1: how many to draw; got {n_candidates!r}"
         )

@@ -26,6 +26,7 @@ from mfbandit.search.rungs import SAMPLES, Rung, list_rungs, read_biases, with_c
 from mfbandit.search.splits import check_split, classes_of, make_splitter
 from mfbandit.search.table import Scores, best_score, results_table
 from mfbandit.study import Pull, Study, create_study
+from mfbandit.validation import is_number, is_whole
 
 __all__ = ["Search"]
 
@@ -133,8 +134,7 @@ class Search:
         chosen = self.chosen
         repeats = check_repeats(chosen.pilot_repeats)
         size = pilot_size(chosen.bias_confidence) if chosen.pilot is None else chosen.pilot
-        whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
-        if not whole or size < pilot_size(chosen.bias_confidence):
+        if not is_whole(size) or size < pilot_size(chosen.bias_confidence):
             raise InvalidInput(
                 f"pilot must be a whole number >= {pilot_size(chosen.bias_confidence)} to promise a "
                 f"bias_confidence of {chosen.bias_confidence:g}, got {size!r}"
@@ -328,6 +328,6 @@ def _reward_kind(score_range: Any) -> RewardKind:
 def _error_score(value: Any) -> Any:
     if value == "raise":
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise InvalidInput(f"error_score must be 'raise' or a finite number, got {value!r}")
     return float(value)

@@ -11,11 +11,11 @@ import numpy as np
 
 from mfbandit.calibrate import calibrate
 from mfbandit.calibration import Calibration
-from mfbandit.errors import InvalidInput
 from mfbandit.problem import RewardKind
 from mfbandit.search.candidates import Candidate
 from mfbandit.search.measure import Measured
 from mfbandit.search.rungs import Rung
+from mfbandit.validation import fraction, whole_number
 
 __all__ = ["NOISE_RISK", "check_repeats", "pilot_size", "run_pilot", "worth_a_pilot"]
 
@@ -31,17 +31,13 @@ def pilot_size(confidence: float) -> int:
     >>> pilot_size(0.9), pilot_size(0.8)
     (11, 5)
     """
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 < confidence < 1:
-        raise InvalidInput(f"bias_confidence must lie strictly between 0 and 1, got {confidence!r}")
-    tail = (1 - Fraction(repr(float(confidence)))) * (1 - Fraction(repr(NOISE_RISK)))
+    tail = (1 - Fraction(repr(fraction("bias_confidence", confidence)))) * (1 - Fraction(repr(NOISE_RISK)))
     return math.ceil(1 / tail) - 1
 
 
 def check_repeats(repeats: Any) -> int:
     """Refuse what is no number of repeats from which noise can be told."""
-    if isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 2:
-        raise InvalidInput(f"pilot_repeats must be a whole number >= 2, got {repeats!r}")
-    return int(repeats)
+    return whole_number("pilot_repeats", repeats, 2)
 
 
 def worth_a_pilot(candidates: int, size: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mfbandit.errors import InvalidInput
-from mfbandit.validation import as_list, as_numbers
+from mfbandit.validation import as_list, as_numbers, is_number
 
 __all__ = ["Rung", "list_rungs", "read_biases", "with_costs"]
 
@@ -89,9 +89,9 @@ def _schedule(resource: str, count: int, factor: float, most: float, least: floa
     """A geometric schedule up to the largest amount."""
     if count < 1:
         raise InvalidInput(f"fidelities must be amounts, or a number >= 1 of them, got {count}")
-    if isinstance(factor, bool) or not isinstance(factor, int | float | np.number) or not factor > 1:
+    if not is_number(factor) or not factor > 1:
         raise InvalidInput(f"factor must be a number > 1, got {factor!r}")
-    if not isinstance(most, int | float | np.number) or isinstance(most, bool) or not most > 0:
+    if not is_number(most) or not most > 0:
         raise InvalidInput(
             f"the estimator's own {resource} is {most!r}, so there is no schedule up to it: give the amounts "
             "as fidelities"

@@ -8,9 +8,8 @@ import random
 import time
 from typing import Any
 
-import numpy as np
-
 from mfbandit.errors import InvalidInput
+from mfbandit.validation import is_number
 
 __all__ = ["PATIENCE_SECONDS", "Outage", "check_patience"]
 
@@ -39,8 +38,7 @@ def check_patience(patience: Any) -> float:
     Traceback (most recent call last):
     mfbandit.errors.InvalidInput: patience must be a number of seconds >= 0, got -1
     """
-    number = isinstance(patience, (int, float, np.integer, np.floating)) and not isinstance(patience, bool)
-    if not number or not patience >= 0:
+    if not is_number(patience) or not patience >= 0:
         raise InvalidInput(f"patience must be a number of seconds >= 0, got {patience!r}")
     return float(patience)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.problem import RewardKind
+from mfbandit.validation import is_number
 
 __all__ = ["RewardCheck", "check_lease", "plain_text"]
 
@@ -73,8 +74,7 @@ def check_lease(seconds: Any) -> float:
     Traceback (most recent call last):
     mfbandit.errors.InvalidInput: lease_seconds must be a finite number > 0, got inf; a day is 86400
     """
-    number = isinstance(seconds, (int, float, np.number)) and not isinstance(seconds, bool)
-    if not number or not 0.0 < seconds < math.inf:
+    if not is_number(seconds) or not 0.0 < seconds < math.inf:
         raise InvalidInput(f"lease_seconds must be a finite number > 0, got {seconds!r}; a day is 86400")
     return float(seconds)
 

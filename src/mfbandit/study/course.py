@@ -252,7 +252,7 @@ class Course(Standing):
     ) -> Record:
         """The record of a round; `changes` says which arms and bounds have changed."""
         state, notes = self.state, self._notes
-        body: RoundRecord = {"rows": [list(row[:3]) for row in rows]}
+        body: RoundRecord = {"rows": [[row.arm, row.fidelity, row.size] for row in rows]}
         if cut:
             body["cut"] = True
         if self.book is not None:

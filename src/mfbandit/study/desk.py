@@ -12,8 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.storage.records import FAILURE, LEASE, RESULT, RETRY, Record, Storage
 from mfbandit.study.checks import RewardCheck, check_lease, plain_text
@@ -24,6 +22,7 @@ from mfbandit.study.pull import Pull, Seeds, make_pull
 from mfbandit.study.replica import Replica
 from mfbandit.study.round import lease_note
 from mfbandit.study.settings import Header
+from mfbandit.validation import is_whole, whole_number
 
 __all__ = ["Desk"]
 
@@ -80,8 +79,8 @@ class Desk(Replica):
             Empty when none can be handed out now: the study is done, or it waits for the results of
             pulls that are out.
         """
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise InvalidInput(f"n must be a whole number >= 1, got {n!r}")
+        if type(n) is not int or n < 1:
+            whole_number("n", n, 1)
         term = self._term(lease_seconds)
         note = lease_note(term, self._my_name() if in_process else "")
         self._maybe_compile()
@@ -259,7 +258,8 @@ class Desk(Replica):
 
     def _may_plan(self) -> bool:
         """Whether a round is due that whoever brings a result may plan; `ask` says why if it must not be planned."""
-        return self._course.due and self.code.may_decide and not self._course.refusal
+        course = self._course
+        return course.due and self.code.may_decide and (course.race is None or not course.race.refusal)
 
     def _verdict(self, pull: Pull | int, number: int) -> int:
         """Whether a report of a pull is awaited, comes too late, or was never asked for."""
@@ -281,7 +281,7 @@ class Desk(Replica):
             if pull.study != self.identity:
                 raise StudyError(f"pull {pull.id} ({pull.arm!r} at {pull.fidelity!r}) is of another study")
             return pull.id
-        if isinstance(pull, bool) or not isinstance(pull, (int, np.integer)) or pull < 0:
+        if not is_whole(pull) or pull < 0:
             raise InvalidInput(f"a pull is what ask returned, or its id, a whole number; got {pull!r}")
         return int(pull)
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Required, TypedDict
 
 import numpy as np
@@ -45,6 +47,7 @@ __all__ = [
 _SMALL, _FEW = 32, 2
 #: Characters that a number takes alone and with its place, and the word for places.
 _ALONE, _PLACED, _WORD = 16, 18, 12
+_LITTLE = np.dtype("<i8")
 #: Every so many rounds all notes are written; with a large memory every so many of its numbers.
 _ROUNDS, _NUMBERS = 1000, 16
 
@@ -97,7 +100,7 @@ class Notes:
         self._names = list(memory)
         # Bits are compared, since NaN differs from itself; all fields at once, since most are small.
         self._parts = [array.reshape(-1).view(np.int64) for array in memory.values()]
-        self._ends = np.cumsum([part.size for part in self._parts], dtype=np.int64)
+        self._ends = list(accumulate(part.size for part in self._parts))
         self._known = self._together()
         self._spare = self._known.copy()
         #: After how many rounds all notes are written again.
@@ -128,10 +131,9 @@ class Notes:
     def everything(self, state: State) -> dict[str, Any]:
         """All notes and all of the memory, as a record says them; from now on they are known."""
         self.notes, self._known = state.notes.tobytes(), self._together()
-        ends = self._ends.tolist()
         memory = {
             name: {"bits": _hex(self._known[start:end])}
-            for name, start, end in zip(self._names, [0, *ends], ends, strict=False)
+            for name, start, end in zip(self._names, [0, *self._ends], self._ends, strict=False)
         }
         notes = {"bits": _hex(state.notes)} if state.notes.size > _SMALL else state.notes.tolist()
         return {"all": True, "notes": notes, "memory": memory}
@@ -141,16 +143,16 @@ class Notes:
         found: dict[str, Change] = {}
         bits, places = _hex(now[changed]), changed.tolist()
         first = start = 0
-        for name, end, last in zip(
-            self._names, self._ends.tolist(), np.searchsorted(changed, self._ends).tolist(), strict=True
-        ):
+        for name, end in zip(self._names, self._ends, strict=True):
+            last = bisect_left(places, end, first)
             if last > first:
-                size = end - start
-                if _whole_is_shorter(last - first, size):
+                part, size = bits[16 * first : 16 * last], end - start
+                if last - first == size:
+                    found[name] = {"bits": part}
+                elif _whole_is_shorter(last - first, size):
                     found[name] = {"bits": _hex(now[start:end])}
                 else:
-                    own = [place - start for place in places[first:last]]
-                    found[name] = {"places": own, "bits": bits[16 * first : 16 * last]}
+                    found[name] = {"places": [place - start for place in places[first:last]], "bits": part}
             first, start = last, end
         return found
 
@@ -162,7 +164,7 @@ def _whole_is_shorter(changed: int, size: int) -> bool:
 
 def _hex(numbers: npt.NDArray[np.int64]) -> str:
     """Bits in hexadecimal, lowest byte first."""
-    return numbers.astype("<i8").tobytes().hex()
+    return numbers.astype(_LITTLE, copy=False).tobytes().hex()
 
 
 def _difference(old: bytes, new: bytes) -> Change:

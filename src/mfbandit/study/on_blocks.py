@@ -22,6 +22,7 @@ from mfbandit.rewards import trial_key
 from mfbandit.storage.records import FAILURE
 from mfbandit.study.lineup import Lineup
 from mfbandit.study.round import Row
+from mfbandit.study.rows import numbered
 from mfbandit.study.settings import Settings
 
 __all__ = ["BlockBook", "RaceLog", "missing_cells", "write_blocks"]
@@ -78,15 +79,9 @@ class BlockBook:
 
     def listed(self, lineup: Lineup, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, with their blocks and what one pull costs."""
-        starts: dict[tuple[int, int], int] = {}
         paid: dict[int, int] = {}
         found = []
-        for arm, fidelity, size in rows:
-            cell = lineup.cells[arm, fidelity]
-            start = starts.get(cell)
-            if start is None:
-                start = int(state.pulls[cell])
-            starts[cell] = start + size
+        for arm, fidelity, size, start, cell in numbered(lineup, state, rows):
             cost, opens = self._costs[arm][fidelity], False
             if not self.independent:
                 # A block is opened by the round that first measures anybody on it: those before are all paid for.

@@ -45,6 +45,7 @@ class Lease(NamedTuple):
     """The process that evaluates it, if it ends with that process; else empty."""
 
 
+@lru_cache(maxsize=64)
 def lease_note(term: float, owner: str) -> str:
     """What the record of a lease says, beside its end.
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mfbandit.core import State, afford
 from mfbandit.study.lineup import Lineup
 from mfbandit.study.round import Row
 
-__all__ = ["cut_listed", "cut_rows", "list_rows"]
+__all__ = ["cut_listed", "cut_rows", "list_rows", "numbered"]
 
 Costs = Sequence[Sequence[float]]
+#: Arm, fidelity, pulls, pulls before, and the place of the statistics.
+Numbered = tuple[int, int, int, int, tuple[int, int]]
 
 
 def cut_rows(
@@ -47,13 +49,19 @@ def cut_listed(rows: Sequence[Row], spent: float, limit: float) -> tuple[list[Ro
 
 def list_rows(lineup: Lineup, costs: Costs, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
     """Rows with what is known of them: how many pulls came before, where their statistics are, what a pull costs."""
+    return [
+        Row(arm, fidelity, size, start, cell, costs[arm][fidelity])
+        for arm, fidelity, size, start, cell in numbered(lineup, state, rows)
+    ]
+
+
+def numbered(lineup: Lineup, state: State, rows: Sequence[Sequence[int]]) -> Iterator[Numbered]:
+    """Rows with the number of pulls that came before, and the place of their statistics."""
     starts: dict[tuple[int, int], int] = {}
-    listed = []
     for arm, fidelity, size in rows:
         cell = lineup.cells[arm, fidelity]
         start = starts.get(cell)
         if start is None:
             start = state.pulls.item(cell)
         starts[cell] = start + size
-        listed.append(Row(arm, fidelity, size, start, cell, costs[arm][fidelity]))
-    return listed
+        yield arm, fidelity, size, start, cell
