@@ -15,7 +15,7 @@ def shown(name: str, widest: int = _WIDEST) -> str:
     Examples
     --------
     >>> shown("two\nlines"), shown("it's <b>bold</b>"), shown("x" * 50, 8)
-    ('two\nlines', "it's <b>bold</b>", 'xxxxxxx…')
+    ('two\\nlines', "it's <b>bold</b>", 'xxxxxxx…')
     """
     plain = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
     return plain if len(plain) <= widest else plain[: widest - 1] + "…"

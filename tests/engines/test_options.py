@@ -40,9 +40,9 @@ def test_runs_take_them_too(call, more) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"failures": mf.Failures(), "retries": 2}, r"failures and retries say the same: pass failures=Failures"),
-        ({"failures": mf.Failures(), "on_failure": "stop"}, r"pass failures=Failures\(then=\.\.\.\) alone"),
-        ({"bias_alarm": mf.BiasAlarm(), "alarm_level": 0.1}, r"pass bias_alarm=BiasAlarm\(level=\.\.\.\) alone"),
+        ({"failures": mf.Failures(), "retries": 3}, r"failures and retries are both given, retries=3: pass failures="),
+        ({"failures": mf.Failures(), "on_failure": "retire"}, r"pass failures=Failures\(then='retire'\) alone"),
+        ({"bias_alarm": mf.BiasAlarm(), "alarm_level": 0.1}, r"pass bias_alarm=BiasAlarm\(level=0.1\) alone"),
         ({"failures": 3}, "failures must be a Failures, got 3"),
         ({"retries": -1}, "retries must be a whole number >= 0, got -1"),
         ({"on_failure": "hope"}, "on_failure must be one of stop, retire, worst, got 'hope'"),

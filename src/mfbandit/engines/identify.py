@@ -42,11 +42,11 @@ def identify(
     bias_alarm: BiasAlarm | None = None,
     resources: Resources | None = None,
     timeout: float | None = None,
-    failure_patience: float | None = None,
-    retries: int | None = None,
-    on_failure: str | None = None,
-    on_violation: str | None = None,
-    alarm_level: float | None = None,
+    failure_patience: float = 60.0,
+    retries: int = 2,
+    on_failure: str = "stop",
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Result:
@@ -142,11 +142,11 @@ def allocate(
     bias_alarm: BiasAlarm | None = None,
     resources: Resources | None = None,
     timeout: float | None = None,
-    failure_patience: float | None = None,
-    retries: int | None = None,
-    on_failure: str | None = None,
-    on_violation: str | None = None,
-    alarm_level: float | None = None,
+    failure_patience: float = 60.0,
+    retries: int = 2,
+    on_failure: str = "stop",
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Result:
@@ -209,9 +209,7 @@ def allocate(
     return _run(problem, evaluate, settings, running, failing)
 
 
-def _failures(
-    retries: int | None, on_failure: str | None, failure_patience: float | None, timeout: float | None
-) -> dict[str, Any]:
+def _failures(retries: int, on_failure: str, failure_patience: float, timeout: float | None) -> dict[str, Any]:
     """The fields of `Failures` by the keywords that say the same."""
     return {
         "retries": ("retries", retries),

@@ -38,12 +38,12 @@ def create_study(
     budget: float | None = None,
     failures: Failures | None = None,
     bias_alarm: BiasAlarm | None = None,
-    retries: int | None = None,
-    on_failure: str | None = None,
+    retries: int = 2,
+    on_failure: str = "stop",
     lease_seconds: float = 3600.0,
     durable: bool = True,
-    on_violation: str | None = None,
-    alarm_level: float | None = None,
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Study:
@@ -77,7 +77,7 @@ def create_study(
         `retries` and `on_failure` as one object.
     bias_alarm : BiasAlarm, optional
         `on_violation` and `alarm_level` as one object.
-    retries : int, default 2
+    retries : int
         How often a failed pull is tried again.
     on_failure : {"stop", "retire", "worst"}
         What happens when a pull has failed too often: the study stops, or goes on without the arm. On blocks no
@@ -93,7 +93,7 @@ def create_study(
         study stops, or takes no more notice of that fidelity, or widens its bound and goes on. Only an arm
         that was measured at two fidelities can contradict a bound: the default policy may have no need to,
         and a wrong bound then goes unnoticed.
-    alarm_level : float, default 0.05
+    alarm_level : float
         The probability that the data of bounds that hold are ever taken to contradict them.
     patience : float
         For how many seconds a PostgreSQL server that does not answer is tried again, and a locked file is

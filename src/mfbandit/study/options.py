@@ -82,7 +82,7 @@ class BiasAlarm:
 
 
 def given_once(option: str, found: Any, kind: type, keywords: dict[str, Any]) -> dict[str, Any]:
-    """What an option object and the keywords for the same say; both at once are refused.
+    """What an option object or the keywords for the same say; both at once are refused.
 
     Parameters
     ----------
@@ -91,16 +91,19 @@ def given_once(option: str, found: Any, kind: type, keywords: dict[str, Any]) ->
     found : object or None
         The object.
     kind : type
-        Its class, whose defaults hold where nothing is given.
+        Its class.
     keywords : dict
-        By field of the class: the name of the keyword, and its value or None if it was not given.
+        By field of the class: the name of the keyword, and its value, whose default is that of the field.
     """
-    given = {field: value for field, (_, value) in keywords.items() if value is not None}
+    values = {field: value for field, (_, value) in keywords.items()}
     if found is None:
-        return {field: given.get(field, getattr(kind, field)) for field in keywords}
+        return values
     if not isinstance(found, kind):
         raise InvalidInput(f"{option} must be a {kind.__name__}, got {found!r}")
-    for field in given:
-        keyword = keywords[field][0]
-        raise InvalidInput(f"{option} and {keyword} say the same: pass {option}={kind.__name__}({field}=...) alone")
+    for field, (keyword, value) in keywords.items():
+        if value != getattr(kind, field):
+            raise InvalidInput(
+                f"{option} and {keyword} are both given, {keyword}={value!r}: "
+                f"pass {option}={kind.__name__}({field}={value!r}) alone"
+            )
     return {field: getattr(found, field) for field in keywords}
