@@ -337,8 +337,7 @@ class Desk(Replica):
 
     def _maybe_compile(self) -> None:
         """Compile the policy once that pays; other threads go on meanwhile."""
-        course = self._course
-        lineup = course.lineup
+        course, lineup = self._course, self._course.lineup
         if lineup.asked_to_compile or course.planning_seconds < _LOOK_AFTER_SECONDS:
             return
         if not lineup.looked:
@@ -348,5 +347,4 @@ class Desk(Replica):
             return
         lineup.asked_to_compile = True
         # It takes seconds the first time on a machine, and which of the two plans does not matter.
-        compiling = threading.Thread(target=course.lineup.compile, args=(copy_state(course.state),), daemon=True)
-        compiling.start()
+        threading.Thread(target=lineup.compile, args=(copy_state(course.state),), daemon=True).start()
