@@ -20,10 +20,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.confidence.race import Race
-from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths
-from mfbandit.confidence.race_lane import Lane
-from mfbandit.confidence.race_rules import weights
+from mfbandit.confidence.race import Lane, Race, contradicts_range, leader_paths, pair_paths, weights
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -68,7 +65,7 @@ def bounded_levels(rewards: Floats, best: Ints, size: int, swing: float) -> Floa
     for step in range(1, arms):
         winners, none = offset + (best + step) % arms, np.zeros(runs)
         total = np.logaddexp(total, pair_paths(lane, winners, losers, none) + math.log(given.pair))
-        if impossible(lane, winners, losers, none).any():
+        if contradicts_range(lane, winners, losers, none).any():
             raise AssertionError("the best arm is called impossible")
     return np.minimum(0.0, -total.max(axis=1))
 

@@ -30,8 +30,11 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.algorithms import mf_race, race_memory
-from mfbandit.confidence import bets, race_rules, student
+from mfbandit.algorithms.mf_race import _mf_race as mf_race
+from mfbandit.algorithms.mf_race import _race_memory as race_memory
+from mfbandit.confidence.race import _bets as bets
+from mfbandit.confidence.race import _rules as race_rules
+from mfbandit.confidence.race import _student as student
 
 Floats = npt.NDArray[np.float64]
 Random = np.random.Generator

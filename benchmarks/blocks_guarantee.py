@@ -29,9 +29,7 @@ import numpy.typing as npt
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.confidence.race_bounded import impossible, leader_paths, pair_paths
-from mfbandit.confidence.race_lane import Lane
-from mfbandit.confidence.race_rules import weights
+from mfbandit.confidence.race import Lane, contradicts_range, leader_paths, pair_paths, weights
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -251,7 +249,7 @@ class Chase:
             none = np.zeros(self.runs)
             paths = pair_paths(lane, losers + step, losers, none) + math.log(pair)
             total[:, : paths.shape[1]] = np.logaddexp(total[:, : paths.shape[1]], paths)
-            if impossible(lane, losers + step, losers, none).any():
+            if contradicts_range(lane, losers + step, losers, none).any():
                 raise AssertionError("the best arm is called impossible")
         return np.minimum(0.0, -total.max(axis=1))
 

@@ -24,8 +24,8 @@ for _old, _new in (("row_stack", "vstack"), ("in1d", "isin"), ("trapz", "trapezo
         setattr(np, _old, getattr(np, _new))
 
 import mfbandit as mf  # noqa: E402  (after the names above)
-from mfbandit import gpu_entry  # noqa: E402
 from mfbandit.algorithms import REGISTRY  # noqa: E402
+from mfbandit.simulation.gpu import _gpu_kernels as gpu_entry  # noqa: E402
 
 LUCB_A = "lucb-a:top=0.95,second=0.75"
 #: Runs are cut after so many pulls where all policies are compared; those of slow policies earlier.
@@ -66,7 +66,7 @@ def headline(trials: int) -> None:
 
 def compiler_figures() -> None:
     """What the compiler says of the kernels that were just run."""
-    for entry in gpu_entry.entries():
+    for entry in gpu_entry.compiled_kernels():
         for kernel in entry.overloads.values():
             blocks = kernel.max_cooperative_grid_blocks(gpu_entry.BLOCK)
             print(

@@ -40,7 +40,7 @@ DEFAULT = "mf-toptwo"
 TRUEST = "mf-toptwo:fidelities=top"
 
 #: The most that the default may pay, as a multiple of any other policy that keeps its word.
-DEARER = 1.25
+TOO_EXPENSIVE = 1.25
 #: How many times cheaper than the truest fidelity alone it must be.
 CHEAPER = {"pandalm_judges": 50.0, "mtbench_judges": 2.0}
 #: Errors are too many if so few fair coins of chance delta would show as many.
@@ -97,8 +97,8 @@ class Verdict:
         """The goals that were not reached."""
         return [
             *([] if self.errors else ["errors"]),
-            *([] if self.over_truest <= DEARER else ["dearer than the truest only"]),
-            *([] if self.over_rivals <= DEARER else ["dearer than a rival"]),
+            *([] if self.over_truest <= TOO_EXPENSIVE else ["more expensive than the truest only"]),
+            *([] if self.over_rivals <= TOO_EXPENSIVE else ["more expensive than a rival"]),
             *(["not cheap enough"] if self.cheaper is False else []),
         ]
 

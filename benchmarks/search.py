@@ -32,7 +32,7 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 
 import mfbandit as mf
-from mfbandit.search.splits import subset
+from mfbandit.search import subset
 from mfbandit.sklearn import MultiFidelitySearchCV
 from search_tasks import FOLDS, SHARES, Task, Truth, measure_truth, tasks
 

@@ -16,7 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mfbandit.search.splits import subset
+from mfbandit.search import subset
 
 #: A ninth, a third and all of the training samples.
 SHARES = (1 / 9, 1 / 3, 1.0)

@@ -23,8 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import mfbandit as mf
-from mfbandit.storage import MemoryStorage, open_storage
-from mfbandit.storage.records import ROUND
+from mfbandit.storage import ROUND, MemoryStorage, open_storage
 from mfbandit.study import Study, create_study, load_study
 
 Step = Callable[[], None]

@@ -1,7 +1,7 @@
 """Which ad to show: spend a budget of impressions with little regret, on logged clicks of a shop.
 
 An ad is measured by logs of the running system (cheap, and biased by whom it showed the ad to) and by random
-traffic (dear, the truth). Elimination, of the paper, against mf-commit, MF-UCB and UCB on random traffic
+traffic (expensive, the truth). Elimination, of the paper, against mf-commit, MF-UCB and UCB on random traffic
 alone: rewards are rows drawn from the log. Then one such budget is spent through a real study, impression
 by impression.
 

@@ -8,7 +8,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit import algorithms
-from mfbandit.cli.study_file import read_study_file
+from mfbandit.cli._study_file import read_study_file
 from mfbandit.core import arrays, new_state
 
 ROOT = Path(__file__).parents[1]

@@ -10,9 +10,9 @@ import pytest
 import typer.main
 
 from mfbandit.algorithms import REGISTRY, policy
-from mfbandit.cli.app import application
+from mfbandit.cli._app import application
 from mfbandit.instances import builtin_instances
-from mfbandit.reproduce import STUDIES
+from mfbandit.reproduce import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_commands_exist_with_these_options(line):
     if given.get("instance") or (name == "instances" and given):
         assert (given.get("instance") or given["name"]) in builtin_instances()
     if name == "reproduce":
-        assert given["study"] in (*STUDIES, "all")
+        assert given["study"] in (*EXPERIMENTS, "all")
     for one in given.get("policy") or []:
         policy(one)
 

@@ -8,9 +8,10 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.algorithms import REGISTRY
-from mfbandit.rewards import draw_of, law_arrays, trial_key
+from mfbandit.core import trial_key
+from mfbandit.instances import draw_of, law_arrays
 from mfbandit.study import create_study
-from mfbandit.study.lineup import Lineup
+from mfbandit.study.state._planner import Planner
 
 PULLS = 20_000
 #: MF-GRAD solves an optimisation problem before every pull, which takes milliseconds in plain Python.
@@ -74,7 +75,7 @@ def fingerprint(decisions):
 # Those that race on blocks are compared in test_blocks_simulation.py: these instances have none.
 @pytest.mark.parametrize("policy", [name for name, entry in REGISTRY.items() if not entry.kind.on_blocks])
 def test_same_decisions(policy, name, monkeypatch):
-    monkeypatch.setattr(Lineup, "compile", lambda self, state: None)
+    monkeypatch.setattr(Planner, "compile", lambda self, state: None)
     instance, chosen = load(name), mf.policy(REGISTRY[policy].example)
     fast, plain = compiled_decisions(instance, chosen), told_decisions(instance, chosen)
     assert len(fast) == len(plain)

@@ -1,4 +1,4 @@
-"""mfbandit: find the best of K alternatives at the least cost, from cheap and dear measurements.
+"""mfbandit: find the best of K alternatives at the least cost, from cheap and expensive measurements.
 
 >>> import mfbandit as mf
 >>> problem = mf.Problem(["a", "b"], [("quick look", 1.0, 0.1), ("full test", 20.0)], reward="bernoulli")
@@ -23,13 +23,9 @@ from mfbandit.algorithms import (
     SuccessiveHalving,
     policy,
 )
-from mfbandit.calibrate import calibrate
-from mfbandit.calibration import Calibration
+from mfbandit.calibration import Calibration, calibrate
 from mfbandit.certificate import verify
-from mfbandit.datasets import load_dataset
-from mfbandit.engines import Ray, allocate, identify
 from mfbandit.errors import MfbanditError
-from mfbandit.forecast import Forecast, forecast
 from mfbandit.instances import (
     BernoulliLaw,
     BetaLaw,
@@ -39,14 +35,16 @@ from mfbandit.instances import (
     Instance,
     TableLaw,
     builtin_instances,
+    evaluator,
     load_instance,
 )
-from mfbandit.problem import Bernoulli, Bounded, Fidelity, Gaussian, Problem
-from mfbandit.runs import Runs
-from mfbandit.simulate import simulate
-from mfbandit.study import BiasAlarm, Failures, Pull, Result, Study, create_study, import_study, load_study
-from mfbandit.tables import evaluator, read_table
+from mfbandit.instances.recorded import load_dataset, read_table
+from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Problem, Pull
+from mfbandit.simulation import Forecast, Runs, forecast, simulate
+from mfbandit.study import BiasAlarm, Failures, Result, Study, create_study, import_study, load_study
+from mfbandit.study.api import allocate, identify
 from mfbandit.version import __version__
+from mfbandit.workers import Ray
 
 __all__ = [
     "IISE",

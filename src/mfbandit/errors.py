@@ -19,7 +19,7 @@
 Examples
 --------
 >>> from mfbandit.errors import InvalidInput
->>> from mfbandit.problem import Fidelity
+>>> from mfbandit.model import Fidelity
 >>> try:
 ...     Fidelity("human", cost=-1.0)
 ... except InvalidInput as error:

@@ -19,8 +19,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mfbandit.sklearn needs scikit-learn 1.6 or later: pip install 'mfbandit[sklearn]'") from error
 
-from mfbandit.search.course import Search
-from mfbandit.search.pickling import thawed, without_study
+from mfbandit.search import Search, thawed, without_study
 
 __all__ = ["MultiFidelitySearchCV"]
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 
 import mfbandit as mf
-from mfbandit.algorithms.alternative import Model, contest, lowest, nearest, project
+from mfbandit.algorithms.mf_grad._nearest_model import Model, contest, lowest, nearest, project
 from mfbandit.core import arrays
 
 EPSILONS = (0.0, 0.1)
@@ -38,7 +38,7 @@ def model_of(means, weights):
 
 
 def divergence(problem, p, q):
-    if problem.kind == 2:
+    if problem.reward_code == 2:
         return (p - q) ** 2 / (2 * problem.sigma**2)
     if (q <= 0 and p > 0) or (q >= 1 and p < 1):
         return math.inf
@@ -65,7 +65,7 @@ def minimum(function, low, high):
 
 
 def expected_f(problem, means, weights, i, j, epsilon):
-    gaussian = problem.kind == 2
+    gaussian = problem.reward_code == 2
     low, high = (-1.0, 2.0) if gaussian else (0.0, 1.0)
     grid_i = optimize.minimize_scalar(
         lambda x: cost(problem, means, weights, i, x),

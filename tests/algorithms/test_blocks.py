@@ -117,8 +117,8 @@ def test_a_policy_made_for_blocks_needs_them():
 
 
 def test_every_pull_pays_for_its_block_when_it_draws_its_own():
-    dear = mf.Problem(2, [mf.Fidelity("labelled", cost=[1.0, 3.0], block_cost=4.0)], blocks=10)
-    assert mf.MFTopTwo(independent=True).seen(dear).costs.tolist() == [[5.0], [7.0]]
+    expensive = mf.Problem(2, [mf.Fidelity("labelled", cost=[1.0, 3.0], block_cost=4.0)], blocks=10)
+    assert mf.MFTopTwo(independent=True).seen(expensive).costs.tolist() == [[5.0], [7.0]]
 
 
 def test_which_fidelities_are_used_is_decided_on_what_is_seen():

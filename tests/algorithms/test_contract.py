@@ -8,11 +8,10 @@ from typing import ClassVar, NamedTuple
 import pytest
 
 import mfbandit as mf
-from mfbandit.algorithms import REGISTRY
-from mfbandit.algorithms.policy import Policy
+from mfbandit.algorithms import REGISTRY, Policy
 from mfbandit.core import PULLS, Algorithm
 from mfbandit.kernel import kernel
-from mfbandit.study.lineup import Lineup
+from mfbandit.study.state._planner import Planner
 from mfbandit.testing import PolicyContract
 
 #: MF-GRAD solves an optimisation problem before every pull, which takes milliseconds in plain Python.
@@ -26,7 +25,7 @@ class TestRegistered(PolicyContract):
     @pytest.fixture(autouse=True)
     def _choose(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         # Short studies are over before their policies are compiled.
-        monkeypatch.setattr(Lineup, "compile", lambda self, state: None)
+        monkeypatch.setattr(Planner, "compile", lambda self, state: None)
         self.name, self.pulls = name, SLOW.get(name, PolicyContract.pulls)
 
     def policy(self) -> Policy:
@@ -48,7 +47,7 @@ def plan_once(problem, params, state, out):
 
 @kernel
 def recommend_and_write(problem, params, state):
-    state.notes[0] += 1
+    state.arm_flags[0] += 1
     return 0 if state.pulls[0, 0] > 0 else 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.algorithms import Hyperband, SuccessiveHalving
-from mfbandit.algorithms.hyperband import bracket_arms
+from mfbandit.algorithms._hyperband import bracket_arms
 from mfbandit.errors import PolicyError
 
 POLICIES = ["successive-halving", "successive-halving:start=0,eta=2,repeats=3", "hyperband:repeats=2"]

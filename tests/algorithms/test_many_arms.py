@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.algorithms.toptwo_memory import TopTwoMemory, rows_for
-from mfbandit.algorithms.toptwo_race import keep_closest
+from mfbandit.algorithms.mf_toptwo import TopTwoMemory
+from mfbandit.algorithms.mf_toptwo._arms_in_race import keep_closest
+from mfbandit.algorithms.mf_toptwo._memory import rows_for
 from mfbandit.core import arrays, new_state
 from mfbandit.instances import BernoulliLaw, Instance
 

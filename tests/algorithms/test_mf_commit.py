@@ -7,7 +7,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit import theory
-from mfbandit.algorithms.mf_commit import expected_excess
+from mfbandit.algorithms._mf_commit import expected_excess
 from mfbandit.errors import PolicyError
 
 RIVALS = ("elimination", "mf-ucb", "ucb-top")
@@ -71,7 +71,7 @@ def test_plain_and_compiled_agree(reward):
 
 
 def test_one_arm_is_exploited_at_once():
-    lone = mf.Instance(mf.Problem(1, [("cheap", 1.0, 0.1), ("dear", 9.0, 0.0)], reward="bernoulli"), [[0.4, 0.4]])
+    lone = mf.Instance(mf.Problem(1, [("cheap", 1.0, 0.1), ("expensive", 9.0, 0.0)], reward="bernoulli"), [[0.4, 0.4]])
     runs = mf.simulate(lone, "mf-commit", budget=100, trials=2)
     assert runs.pulls[:, 0].tolist() == [[100, 0], [100, 0]]
 
@@ -104,7 +104,7 @@ def test_scaled_rewards_take_the_same_decisions():
         for form in ((1.0, 0.0), (8.0, 0.0), (1.0, 100.0))
     )
     assert (unit.trace == wide.trace).all()
-    # Where all rewards are high, a dear pull forgoes more of them.
+    # Where all rewards are high, a expensive pull forgoes more of them.
     assert high.pulls[:, :, 1].sum() < unit.pulls[:, :, 1].sum()
 
 

@@ -10,12 +10,13 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.algorithms.mf_toptwo import MFTopTwo
-from mfbandit.confidence.pair_records import beaten_records, evidence, from_record, proves
+from mfbandit.confidence.pair import proves
+from mfbandit.confidence.pair._victory_records import beaten_records, evidence, from_record
 from mfbandit.core import Goal, arrays, new_state, observe
 from mfbandit.errors import PolicyError
 from mfbandit.instances import BernoulliLaw, BetaLaw, GaussianLaw, TableLaw
 from mfbandit.layout import fields
-from mfbandit.study.lineup import copy_state
+from mfbandit.study.state._planner import copy_state
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -316,7 +317,7 @@ def test_a_best_arm_that_was_beaten_by_mistake_returns():
         if told == 12:
             # What happens with probability delta: the best arm is out, and the two that are left tie.
             state = study.current().state
-            state.notes[0] = 2
+            state.arm_flags[0] = 2
             state.own.quiet[0] = study.cost
     assert study.status == "certified"
     assert study.best == "arm 0"

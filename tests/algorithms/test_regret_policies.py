@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.algorithms.elimination import EliminationParams, default_epsilon, target
+from mfbandit.algorithms import default_epsilon
+from mfbandit.algorithms._elimination import EliminationParams, target
 from mfbandit.core import arrays
 from mfbandit.errors import PolicyError
 
@@ -32,8 +33,8 @@ def test_targets_are_the_papers():
 
 def test_elimination_follows_its_phases():
     runs = mf.simulate("figure-1a", "elimination:epsilon=0.05", budget=50_000, trials=1, seed=0, trace=100)
-    dear, rows = 2, runs.trace[0]
-    explored = rows[rows[:, 1] == dear]
+    expensive, rows = 2, runs.trace[0]
+    explored = rows[rows[:, 1] == expensive]
     share = 50_000 / 1.2
     total = 0
     for phase in range(3):
@@ -48,7 +49,7 @@ def test_elimination_follows_its_phases():
 
 def test_survivors_are_played_in_turn():
     instance = mf.Instance(
-        mf.Problem(3, [("cheap", 1.0, 0.5), ("dear", 2.0, 0.0)], reward="bernoulli"),
+        mf.Problem(3, [("cheap", 1.0, 0.5), ("expensive", 2.0, 0.0)], reward="bernoulli"),
         [[0.5, 0.5]] * 3,
     )
     runs = mf.simulate(instance, "elimination:epsilon=1.0", budget=3000, trials=10)

@@ -5,8 +5,9 @@ import pytest
 from scipy import stats
 
 import mfbandit as mf
-from mfbandit.algorithms.iise import undominated
-from mfbandit.algorithms.mf_grad import Ascent, MfGradParams, reweigh
+from mfbandit.algorithms._iise import undominated
+from mfbandit.algorithms.mf_grad import Ascent
+from mfbandit.algorithms.mf_grad._mf_grad import MfGradParams, reweigh
 from mfbandit.core import ROUNDS, arrays, new_state
 from mfbandit.errors import PolicyError
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.certificate import Certificate, load_certificate, verify
+from mfbandit.certificate import Certificate, load_certificate, read_certificate, verify
 from mfbandit.certificate._document import Entry
-from mfbandit.certificate._reading import read_certificate
 from mfbandit.certificate._statistics import part_fault
 from mfbandit.errors import InvalidInput, MfbanditError
 

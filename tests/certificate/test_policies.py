@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.algorithms import REGISTRY, Entry, Policy
-from mfbandit.algorithms.explore import put
+from mfbandit.algorithms import REGISTRY, Entry, Policy, put
 from mfbandit.certificate import verify
 from mfbandit.core import PULLS, Algorithm
 from mfbandit.kernel import kernel

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.block_order import block_order
-from mfbandit.certificate import RaceCertificate, load_certificate, verify
+from mfbandit.certificate import RaceCertificate, load_certificate, read_race_certificate, verify
 from mfbandit.certificate._race_document import BlockRound
-from mfbandit.certificate._race_reading import read_race_certificate
 from mfbandit.cli import main
+from mfbandit.core import block_order
 from mfbandit.errors import InvalidInput, MfbanditError
 
 MUTATIONS = 2_000

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.certificate import verify, verify_with_study
-from mfbandit.certificate._race_reading import read_race_certificate
+from mfbandit.certificate import read_race_certificate, verify
+from mfbandit.study import verify_with_study
 
 RIGHT = (np.random.default_rng(0).random((4, 200)) < np.array([[0.2], [0.4], [0.5], [0.85]])).astype(float)
 ARMS = ["a", "b", "c", "d"]

@@ -6,9 +6,10 @@ import json
 import pytest
 
 import mfbandit as mf
-from mfbandit.certificate import Certificate, verify, verify_with_study
+from mfbandit.certificate import Certificate, verify
 from mfbandit.certificate._document import Entry
 from mfbandit.cli import main
+from mfbandit.study import verify_with_study
 
 
 def test_a_true_certificate_passes(certified, proof):
@@ -40,7 +41,7 @@ def invented(problem):
     parts = ("pulls", "sums", "squares", "deviations")
     statistics = {arm: {part: [x] for part, x in zip(parts, each, strict=True)} for arm, each in numbers.items()}
     made = Certificate(problem, mf.policy("lucb-top"), 0.05, 0.0, "a", statistics, (Entry("b", "a", 5.0),), {})
-    from mfbandit.confidence.victories import arm_evidence
+    from mfbandit.confidence import arm_evidence
 
     least = arm_evidence(made.seen, made.state, 0, 1, 0.0)
     made = Certificate(problem, mf.policy("lucb-top"), 0.05, 0.0, "a", statistics, (Entry("b", "a", least),), {})

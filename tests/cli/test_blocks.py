@@ -6,7 +6,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.cli import main
-from mfbandit.cli.study_file import read_study_file
+from mfbandit.cli._study_file import read_study_file
 from mfbandit.errors import InstanceError, InvalidInput
 
 STUDY = """
@@ -152,7 +152,7 @@ def test_bad_blocks_in_an_instance_file(instance, said, message):
     ],
 )
 def test_an_instance_file_knows_blocks(instance, capsys, said, kind, law):
-    pytest.importorskip("mfbandit.instances.block_laws")
+    pytest.importorskip("mfbandit.instances._block_laws")
     more = 'blocks = "unlimited"\norder = "shared"\npair_biases = { quick = 0.02 }\nblock_costs = { exact = 3 }\n'
     path = instance(more + said)
     loaded = mf.load_instance(path)

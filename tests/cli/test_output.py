@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 
-from mfbandit.cli.output import clean, one_line_warnings, print_table
+from mfbandit.cli._output import clean, one_line_warnings, print_table
 from mfbandit.errors import ModelWarning
 from mfbandit.formatting import amount
 

@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from mfbandit.cli import main
 from mfbandit.instances import load_instance
-from mfbandit.simulate import simulate
+from mfbandit.simulation import simulate
 
 #: The contract of the design.
 KEYS = [
@@ -134,7 +134,7 @@ def test_a_mistake_in_the_last_policy_costs_no_time(capsys, monkeypatch):
     def run(*args, **kwargs):
         raise AssertionError("something was simulated")
 
-    monkeypatch.setattr(sys.modules["mfbandit.simulate"], "simulate", run)
+    monkeypatch.setattr(sys.modules["mfbandit.simulation"], "simulate", run)
     assert main(["simulate", "figure-1a", "-p", "lucb-top", "-p", "mf-ucb"]) == 2
     assert "mf-ucb" in capsys.readouterr().err
 

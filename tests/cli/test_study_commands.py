@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mfbandit.cli import main
-from mfbandit.cli.study_file import read_study_file
+from mfbandit.cli._study_file import read_study_file
 from mfbandit.errors import StudyError
 from mfbandit.study import load_study
 

@@ -12,14 +12,14 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.confidence import BOUNDS, process_kernels
-from mfbandit.confidence.alarm import alarm, alarm_threshold, arm_alarm, pair_alarm
-from mfbandit.core import Arrays, State, arrays, new_state, observe
+from mfbandit.confidence import BOUNDS, alarm, process_kernels
+from mfbandit.confidence._bias_alarm import alarm_threshold, arm_alarm, pair_alarm
+from mfbandit.core import Arrays, State, arrays, new_state, observe, trial_key
 from mfbandit.errors import InvalidInput, PolicyError
+from mfbandit.instances import Law, draw_of, law_arrays
 from mfbandit.kernel import bind, compiled, kernel, slot
 from mfbandit.layout import NoMemory, layout
-from mfbandit.play import reset
-from mfbandit.rewards import Law, draw_of, law_arrays, trial_key
+from mfbandit.simulation._trial_loop import reset
 
 #: Pulls at each fidelity between two looks at the alarm, at most.
 LOOKS = 16

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.confidence import BOUNDS, process_kernels
-from mfbandit.confidence.arm import arm_interval, arm_log_e_above, arm_log_e_below, hedge
+from mfbandit.confidence._arm import arm_interval, arm_log_e_above, arm_log_e_below, hedge
 from mfbandit.core import Arrays, State, arrays, new_state, observe
 from mfbandit.kernel import bind, compiled, kernel
 

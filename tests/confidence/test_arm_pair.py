@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.confidence import process_kernels
-from mfbandit.confidence.arm_pair import MOST, evidence_at, least_evidence
-from mfbandit.confidence.victories import arm_evidence, confidence, threshold
+from mfbandit.confidence import arm_evidence, confidence, process_kernels, threshold
+from mfbandit.confidence._two_arms import MOST, evidence_at, least_evidence
 from mfbandit.core import arrays, new_state, observe
 from mfbandit.kernel import bind
 

@@ -14,7 +14,7 @@ import mfbandit as mf
 from mfbandit.confidence import BOUNDS, process_kernels
 from mfbandit.core import Arrays, arrays
 from mfbandit.kernel import bind, compiled, kernel, slot
-from mfbandit.simulate import simulate
+from mfbandit.simulation import simulate
 
 Floats = npt.NDArray[np.float64]
 

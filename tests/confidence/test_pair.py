@@ -6,23 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from mfbandit.confidence.levels import BOTH, NORMAL, TILT, Cell, Stream, stream_levels
-from mfbandit.confidence.pair import (
-    PROVEN,
-    REFUTED,
-    Active,
-    Guess,
-    Hypothesis,
-    Rewards,
-    infimum,
-    log_evidence,
-    prove,
-)
-from mfbandit.confidence.pair_records import PairMemory
+from mfbandit.confidence.pair import BOTH, NORMAL, PROVEN, TILT, Active, Guess, Hypothesis, prove
+from mfbandit.confidence.pair._likelihood_levels import Cell, Stream, stream_levels
+from mfbandit.confidence.pair._mixture import Rewards, log_evidence
+from mfbandit.confidence.pair._proof import REFUTED, infimum
+from mfbandit.confidence.pair._victory_records import PairMemory
 from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, new_state
 from mfbandit.core import arrays as arrays_of
 from mfbandit.kernel import compiled, kernel
-from mfbandit.problem import Gaussian, Problem
+from mfbandit.model import Gaussian, Problem
 
 KINDS = {
     "bernoulli": (BERNOULLI, TILT),

@@ -13,8 +13,10 @@ from scipy.optimize import brentq
 from scipy.special import betaln, logsumexp, rel_entr
 
 import mfbandit as mf
-from mfbandit.confidence import BOUNDS, bernstein, beta, bound_kernels, process_kernels
-from mfbandit.confidence.special import beta_price
+from mfbandit.confidence import BOUNDS, bound_kernels, process_kernels
+from mfbandit.confidence._special import beta_price
+from mfbandit.confidence.processes import _bernstein as bernstein
+from mfbandit.confidence.processes import _beta as beta
 from mfbandit.core import Arrays, arrays
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import bind, compiled, kernel, slot

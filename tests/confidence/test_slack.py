@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.confidence.levels import _EFFECT, _OFFSET, LEVELS, NORMAL, TILT, WIDTH, Cell, Stream, stream_levels
-from mfbandit.confidence.pair import Hypothesis, rounding
+from mfbandit.confidence.pair import NORMAL, TILT, Hypothesis
+from mfbandit.confidence.pair._likelihood_levels import _EFFECT, _OFFSET, LEVELS, WIDTH, Cell, Stream, stream_levels
+from mfbandit.confidence.pair._proof import rounding
 from mfbandit.core import arrays, new_state, tally, tally_all
 from mfbandit.kernel import compiled
-from mfbandit.study.noted import dump_state
+from mfbandit.study.state._round_record import dump_state
 
 #: A billion takes half a minute; the errors of plain sums show much earlier.
 PULLS = int(float(os.environ.get("MFBANDIT_LONG_SUM", "3e6")))

@@ -11,15 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln, gammaln
 
-from mfbandit.confidence.special import (
-    bernoulli_kl,
-    beta_price,
-    divergence,
-    half_remainder,
-    log_add,
-    log_beta,
-    log_gamma,
-)
+from mfbandit.confidence import bernoulli_kl
+from mfbandit.confidence._special import beta_price, divergence, half_remainder, log_add, log_beta, log_gamma
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
 BERNOULLI = [(1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156)]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import mfbandit as mf
-from mfbandit.engines import backoff
 from mfbandit.study import create_study
+from mfbandit.study.run import _backoff as backoff
 
 POLICY = "lucb-c:batch=8"
 

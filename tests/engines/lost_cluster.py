@@ -7,8 +7,8 @@ import ray
 from ray.cluster_utils import Cluster
 
 import mfbandit as mf
-from mfbandit.engines import ray_cluster
 from mfbandit.errors import StudyError
+from mfbandit.workers import _ray_cluster as ray_cluster
 
 
 def main(part, storage):

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from mfbandit.engines import backoff
-from mfbandit.engines.backoff import Backoff
-from mfbandit.engines.failure import Failure
 from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.study.run import _backoff as backoff
+from mfbandit.study.run._backoff import Backoff
+from mfbandit.workers import Failure
 
 UNKNOWN = Failure("RuntimeError: 503", "unknown", None)
 TEMPORARY = Failure("HTTPError: 503", "temporary", None)

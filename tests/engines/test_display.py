@@ -8,8 +8,8 @@ import time
 import pytest
 from rich.console import Console
 
-from mfbandit.engines import display
-from mfbandit.engines.outlook import Outlook
+from mfbandit.study.run import _study_display as display
+from mfbandit.study.run._remaining_cost import RemainingCost
 
 
 @pytest.fixture
@@ -96,13 +96,13 @@ def test_a_budget_has_no_confidence_to_reach(make, evaluators, capsys):
 
 
 def test_the_outlook_finds_where_evidence_that_grows_steadily_gets_there():
-    outlook = Outlook(n_arms=5, delta=0.05)
+    remaining_cost = RemainingCost(n_arms=5, delta=0.05)
     needed = math.log(4 / 0.05)
     found = []
     for cost in range(1, 100):
         evidence = 0.06 * cost - 0.5
         confidence = max(0.0, 1.0 - 4 * math.exp(-evidence))
-        found.append(outlook.note(float(cost), confidence))
+        found.append(remaining_cost.update(float(cost), confidence))
     end = (needed + 0.5) / 0.06
     known = [place for place, ahead in enumerate(found) if ahead is not None]
     assert known[0] > 20  # nothing is said while nothing is known
@@ -112,9 +112,9 @@ def test_the_outlook_finds_where_evidence_that_grows_steadily_gets_there():
 
 
 def test_the_outlook_says_nothing_of_evidence_that_shrinks():
-    outlook = Outlook(n_arms=2, delta=0.05)
-    assert outlook.note(10.0, 0.5) is not None
-    assert outlook.note(30.0, 0.1) is None
-    assert outlook.share(0.95) == pytest.approx(1.0)
-    assert outlook.share(1.0) == 1.0
-    assert outlook.share(0.0) == 0.0
+    remaining_cost = RemainingCost(n_arms=2, delta=0.05)
+    assert remaining_cost.update(10.0, 0.5) is not None
+    assert remaining_cost.update(30.0, 0.1) is None
+    assert remaining_cost.share(0.95) == pytest.approx(1.0)
+    assert remaining_cost.share(1.0) == 1.0
+    assert remaining_cost.share(0.0) == 0.0

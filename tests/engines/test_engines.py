@@ -10,10 +10,11 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 import pytest
 
 import mfbandit as mf
-from mfbandit.engines import allocate, identify, loop
+from mfbandit.engines import allocate, identify
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.storage import MemoryStorage
 from mfbandit.study import create_study, load_study
+from mfbandit.study.run import _run_loop as loop
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from mfbandit.engines.failure import RemoteFailure, TookTooLong, WorkerDied, describe
 from mfbandit.errors import RewardError, StudyError
+from mfbandit.workers import TookTooLong, describe
+from mfbandit.workers._failure import RemoteFailure, WorkerDied
 
 
 def raised(kind, cause=None, **attributes):

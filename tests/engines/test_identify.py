@@ -6,8 +6,8 @@ import inspect
 import pytest
 
 import mfbandit as mf
-from mfbandit.study.settings import Settings
-from mfbandit.study.study import Study
+from mfbandit.study import Study
+from mfbandit.study._settings import Settings
 
 
 def defaults(function):

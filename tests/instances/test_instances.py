@@ -23,7 +23,7 @@ from mfbandit.instances import (
     Violation,
     law_from_json,
 )
-from mfbandit.problem import Bounded, Gaussian, Problem, RewardKind
+from mfbandit.model import Bounded, Gaussian, Problem, RewardKind
 
 MEANS = [[0.85, 0.9], [0.75, 0.8], [0.6, 0.65]]
 

@@ -17,7 +17,7 @@ from mfbandit.instances import (
     describe_instances,
     load_instance,
 )
-from mfbandit.problem import Bernoulli, Bounded, Gaussian
+from mfbandit.model import Bernoulli, Bounded, Gaussian
 
 # name: arms, fidelities, sigma or None, truth, biases, costs
 BUILTINS: dict[str, tuple[float | None, list[float], list[float], list[float]]] = {

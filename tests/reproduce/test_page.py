@@ -1,5 +1,6 @@
-from mfbandit.reproduce.page import page
-from mfbandit.reproduce.section import Picture, Section, Table
+from mfbandit.reproduce import Section
+from mfbandit.reproduce._paper_page import page
+from mfbandit.reproduce._section import Picture, Table
 
 
 def test_texts_are_escaped():

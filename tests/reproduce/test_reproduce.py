@@ -6,10 +6,12 @@ import pytest
 
 from mfbandit.errors import InvalidInput, ModelWarning
 from mfbandit.instances import load_instance
-from mfbandit.reproduce import STUDIES, pulls, regret, reproduce, termination
-from mfbandit.reproduce import hard as hard_pair
-from mfbandit.reproduce.default import identify_then_exploit
-from mfbandit.reproduce.section import Section
+from mfbandit.reproduce import EXPERIMENTS, Section, reproduce
+from mfbandit.reproduce import _pulls_section as pulls
+from mfbandit.reproduce import _termination_section as termination
+from mfbandit.reproduce._default_policy import identify_then_exploit
+from mfbandit.reproduce.regret import _hard_pair_section as hard_pair
+from mfbandit.reproduce.regret import _regret_section as regret
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def check_links(folder):
 
 
 def test_there_are_the_studies_of_the_design():
-    assert list(STUDIES) == ["figure-1a", "figure-1b", "pulls", "regret", "termination", "bounds"]
+    assert list(EXPERIMENTS) == ["figure-1a", "figure-1b", "pulls", "regret", "termination", "bounds"]
 
 
 def test_figure_1a(tmp_path):

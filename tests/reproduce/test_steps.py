@@ -1,7 +1,7 @@
 import pytest
 
-from mfbandit import progress
-from mfbandit.reproduce.steps import Steps
+from mfbandit.reproduce._steps import Steps
+from mfbandit.simulation import _progress_bar as progress
 
 
 class Terminal:

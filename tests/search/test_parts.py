@@ -3,10 +3,10 @@ import pytest
 
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
 
-from mfbandit.search.candidates import candidate_names, list_candidates
-from mfbandit.search.pilot import pilot_size
-from mfbandit.search.rungs import Rung, list_rungs, with_costs
-from mfbandit.search.splits import subset
+from mfbandit.search import subset
+from mfbandit.search._candidates import candidate_names, list_candidates
+from mfbandit.search._rungs import Rung, list_rungs, with_costs
+from mfbandit.search._search_pilot import pilot_size
 
 
 def test_names_differ_even_where_settings_print_alike():
@@ -55,7 +55,7 @@ def test_every_class_is_in_every_subset():
 
 
 def test_the_pilot_is_as_small_as_the_promise_allows():
-    from mfbandit.calibrate import calibrate
+    from mfbandit.calibration import calibrate
 
     repeats = np.random.default_rng(0).uniform(size=(pilot_size(0.9), 2, 3))
     assert calibrate(repeats, noise="normal").informed

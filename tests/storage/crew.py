@@ -66,7 +66,7 @@ def hire(url: str, name: str, acknowledged: str, *durable: str) -> int:
 def main() -> None:
     url, name, workers, kills, seed, acknowledged, *durable = sys.argv[1:]
     # What workers need is loaded once, before they are forked; but nothing is opened.
-    for module in ("mfbandit.study", "mfbandit.storage.sql", "sqlalchemy.dialects.sqlite", "psycopg"):
+    for module in ("mfbandit.study", "mfbandit.storage._sql", "sqlalchemy.dialects.sqlite", "psycopg"):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     chance = random.Random(int(seed))

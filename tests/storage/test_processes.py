@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import mfbandit as mf
-from mfbandit.storage.records import RESULT
+from mfbandit.storage import RESULT
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.noted import dump_state
+from mfbandit.study.state._round_record import dump_state
 
 CREW = Path(__file__).with_name("crew.py")
 reward_of = runpy.run_path(str(CREW))["reward_of"]

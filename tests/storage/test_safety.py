@@ -14,9 +14,8 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.errors import StorageError
-from mfbandit.storage import open_storage
-from mfbandit.storage.dialects import SQLite
-from mfbandit.storage.records import RESULT
+from mfbandit.storage import RESULT, open_storage
+from mfbandit.storage._dialects import SQLite
 from mfbandit.study import Study, create_study, load_study
 
 PROBLEM = mf.Problem(2, [("exact", 1.0)], reward="bernoulli")
@@ -112,7 +111,7 @@ def test_a_disk_that_fails_is_an_error_and_nothing_counts_twice(
 
 def levels(storage: Any) -> Callable[[], int]:
     def level() -> int:
-        return int(storage.step(lambda connection: connection.exec_driver_sql("PRAGMA synchronous").scalar()))
+        return int(storage.with_retry(lambda connection: connection.exec_driver_sql("PRAGMA synchronous").scalar()))
 
     return level
 

@@ -11,8 +11,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.errors import StorageError
-from mfbandit.storage import open_storage
-from mfbandit.storage.records import LEASE, RESULT, ROUND, Record
+from mfbandit.storage import LEASE, RESULT, ROUND, Record, open_storage
 from mfbandit.study import Study, create_study, import_study, load_study
 
 PROBLEM = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 2.0)])

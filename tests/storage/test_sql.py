@@ -8,8 +8,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.errors import StorageError
-from mfbandit.storage import open_storage
-from mfbandit.storage.records import LEASE, RESULT, Record
+from mfbandit.storage import LEASE, RESULT, Record, open_storage
 from mfbandit.study import create_study, load_study
 
 PROBLEM = mf.Problem(2, [("exact", 1.0)], reward="bernoulli")
@@ -113,7 +112,7 @@ def test_the_database_refuses_a_second_result(tmp_path: Path) -> None:
 
 def test_a_million_pulls_are_read_quickly(tmp_path: Path) -> None:
     """Ten seconds for a million, here for a tenth of it and with room for slow machines."""
-    from mfbandit.storage.records import ROUND
+    from mfbandit.storage import ROUND
 
     count = 50_000
     storage = open_storage(tmp_path / "s.db")

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 import mfbandit as mf
-from mfbandit.rewards import draw_of, law_arrays, trial_key
-from mfbandit.study import Pull
+from mfbandit.core import trial_key
+from mfbandit.instances import draw_of, law_arrays
+from mfbandit.model import Pull
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.errors import StorageError, StudyError
-from mfbandit.storage.records import RESULT
+from mfbandit.storage import RESULT
 from mfbandit.study import Study, create_study, import_study, load_study
 
 

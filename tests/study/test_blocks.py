@@ -15,15 +15,13 @@ import pytest
 import mfbandit as mf
 from mfbandit import algorithms
 from mfbandit.algorithms import Entry, Policy
-from mfbandit.block_order import block_order, block_seed
-from mfbandit.blocks import open_block
-from mfbandit.core import Algorithm, Ints
+from mfbandit.core import Algorithm, Ints, block_order, block_seed, open_block, uniform
 from mfbandit.errors import InvalidInput, StorageError, StudyError
 from mfbandit.kernel import kernel
 from mfbandit.layout import integers
-from mfbandit.rewards import uniform
-from mfbandit.study import Pull, Study, create_study, import_study, load_study
-from mfbandit.study.noted import dump_state
+from mfbandit.model import Pull
+from mfbandit.study import Study, create_study, import_study, load_study
+from mfbandit.study.state._round_record import dump_state
 
 LANES = [
     mf.Fidelity("judge", cost=1.0, bias=0.3, pair_bias=0.1, block_cost=0.25),
@@ -227,7 +225,7 @@ def test_export_and_import_are_exact(blocks: int | str, tmp_path: Path) -> None:
 def test_another_process_follows_the_log_without_planning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = create_study(problem(), policy=Lockstep(batch=3, last=100), storage=tmp_path / "s.db", durable=False)
     second = load_study(str(tmp_path / "s.db"), durable=False)
-    monkeypatch.setattr(second.current().lineup, "plan", None)
+    monkeypatch.setattr(second.current().planner, "plan", None)
     play(first)
     assert_same(second, first)
 
@@ -371,6 +369,6 @@ def test_normal_rewards_that_are_all_0_or_1_are_refused_and_nothing_is_lost(tmp_
 
 def test_a_round_beyond_the_opened_blocks_is_refused() -> None:
     study = create_study(problem(5), policy=Lockstep(batch=2, last=4))
-    course = study.current()
+    study_state = study.current()
     with pytest.raises(StudyError, match="opened 0 so far"):
-        course.listed([[0, 0, 1]])
+        study_state.rows_with_starts([[0, 0, 1]])

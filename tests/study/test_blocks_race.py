@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.cli.answer import print_result
+from mfbandit.cli._result_text import print_result
 from mfbandit.confidence.race import Race
-from mfbandit.history import history
-from mfbandit.instances.block_laws import BlockTableLaw
-from mfbandit.plots_study import differences, spend
-from mfbandit.rewards import normal, uniform
-from mfbandit.study import Pull, Result, Study, create_study, import_study, load_study
-from mfbandit.study.noted import dump_state
+from mfbandit.core import normal, uniform
+from mfbandit.instances import BlockTableLaw
+from mfbandit.model import Pull
+from mfbandit.study import Result, Study, create_study, import_study, load_study
+from mfbandit.study._history import history
+from mfbandit.study.report._study_plots import differences, spend
+from mfbandit.study.state._round_record import dump_state
 
 LANES = [
     mf.Fidelity("judge", cost=0.1, bias=0.3, pair_bias=0.1, block_cost=0.25),
@@ -35,7 +36,7 @@ NAMES = ["finite", "unlimited", "normal"]
 @pytest.fixture(autouse=True)
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short studies are over before their policies are compiled."""
-    monkeypatch.setattr("mfbandit.study.desk._LOOK_AFTER_SECONDS", math.inf)
+    monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", math.inf)
 
 
 def evaluate(pull: Pull) -> float:
@@ -283,9 +284,9 @@ def test_compiled_and_plain_planning_agree(monkeypatch: pytest.MonkeyPatch) -> N
     compiled = create_study(UNLIMITED)
     for pull in compiled.ask(2):
         compiled.tell(pull, evaluate(pull))
-    lineup = compiled.current().lineup
-    lineup.compile_once(compiled.current().state)
-    assert lineup.plan is not lineup.algorithm.plan
+    planner = compiled.current().planner
+    planner.compile_once(compiled.current().state)
+    assert planner.plan is not planner.algorithm.plan
     assert_same(play(compiled), plain)
 
 

@@ -13,10 +13,10 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.algorithms import REGISTRY
-from mfbandit.confidence.alarm import BrokenBound
-from mfbandit.study import standing
-from mfbandit.study.course import Course
-from mfbandit.study.settings import Settings
+from mfbandit.confidence import BrokenBound
+from mfbandit.study._settings import Settings
+from mfbandit.study.state import StudyState
+from mfbandit.study.state import _state_basis as standing
 
 #: How many studies are made of the policy that is disturbed most.
 STUDIES = 40
@@ -63,21 +63,21 @@ def play(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch, action: str) -
     settings = Settings(
         PROBLEM, policy, delta=DELTA, max_cost=60_000.0, retries=0, on_failure="retire", on_violation=action
     )
-    course = Course(settings)
-    while not course.ended:
-        course.plan()
-        first = course.round.first
-        for row, end in zip(course.round.rows, course.round.ends, strict=True):
+    study_state = StudyState(settings)
+    while not study_state.ended:
+        study_state.plan()
+        first = study_state.round.first
+        for row, end in zip(study_state.round.rows, study_state.round.ends, strict=True):
             for place in range(end - row.size, end):
-                if row.arm in course.retired:
+                if row.arm in study_state.retired:
                     continue
                 if first + place >= min(retire_at, default=10**9) and row.arm in retire_at.values():
-                    course.failure(first + place, "no answer")
+                    study_state.failure(first + place, "no answer")
                     continue
                 bias = CHEAP_BIAS[row.arm] if row.fidelity == 0 else 0.0
-                course.result(first + place, noise.gauss(TRUTHS[row.arm] + bias, 1.0))
-    left = course.lineup.arms
-    return course.ended, course.recommend() != max(left, key=lambda arm: TRUTHS[arm])
+                study_state.result(first + place, noise.gauss(TRUTHS[row.arm] + bias, 1.0))
+    left = study_state.planner.arms
+    return study_state.ended, study_state.recommend() != max(left, key=lambda arm: TRUTHS[arm])
 
 
 @pytest.mark.parametrize("policy", proven_policies())
@@ -92,23 +92,23 @@ def test_certified_answers_are_right_when_a_study_is_disturbed(policy, monkeypat
 
 def test_active_rewards_stay_active_when_an_arm_is_retired():
     settings = Settings(PROBLEM, "mf-toptwo", retries=0, on_failure="retire")
-    course, noise = Course(settings), random.Random(3)
+    study_state, noise = StudyState(settings), random.Random(3)
 
     def active():
-        kept = np.stack(course.state.own.active)
-        return {arm: kept[:, k].T.ravel().tolist() for k, arm in enumerate(course.lineup.arms)}
+        kept = np.stack(study_state.state.own.active)
+        return {arm: kept[:, k].T.ravel().tolist() for k, arm in enumerate(study_state.planner.arms)}
 
     for turn in range(60):
-        course.plan()
+        study_state.plan()
         if turn == 59:
             break
-        for pull in range(course.round.first, course.asked):
-            row = course.round.row_of(pull - course.round.first)
-            course.result(pull, noise.gauss(TRUTHS[row.arm], 1.0))
-    before, pull = active(), course.round.first
-    failed = course.round.row_of(0).arm
+        for pull in range(study_state.round.first, study_state.asked):
+            row = study_state.round.row_of(pull - study_state.round.first)
+            study_state.result(pull, noise.gauss(TRUTHS[row.arm], 1.0))
+    before, pull = active(), study_state.round.first
+    failed = study_state.round.row_of(0).arm
     assert sum(numbers[0] + numbers[3] for numbers in before.values()) > 10
-    course.failure(pull, "no answer")
-    course.plan()
-    assert failed in course.retired
+    study_state.failure(pull, "no answer")
+    study_state.plan()
+    assert failed in study_state.retired
     assert active() == {arm: numbers for arm, numbers in before.items() if arm != failed}

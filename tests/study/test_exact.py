@@ -15,7 +15,7 @@ import mfbandit as mf
 from mfbandit.algorithms import REGISTRY
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.noted import dump_state
+from mfbandit.study.state._round_record import dump_state
 
 POLICIES = [entry.example for entry in REGISTRY.values()]
 INSTANCES = ["figure-1a", "poiani-5x2"]
@@ -113,21 +113,21 @@ class AtOnce(threading.Thread):
 
 def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     instance = mf.load_instance("figure-1a")
-    monkeypatch.setattr("mfbandit.study.desk._LOOK_AFTER_SECONDS", math.inf)
+    monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", math.inf)
     plain = create_study(instance.problem, max_cost=3000.0)
     play(plain, simulated(instance))
-    monkeypatch.setattr("mfbandit.study.desk._LOOK_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("mfbandit.study.desk._COMPILE_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("mfbandit.study.desk._COMPILE_AFTER_ROUNDS", 20)
-    monkeypatch.setattr("mfbandit.study.desk.threading.Thread", AtOnce)
-    monkeypatch.setattr("mfbandit.study.lineup._compiled_before", {})
+    monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_ROUNDS", 20)
+    monkeypatch.setattr("mfbandit.study._ask_tell.threading.Thread", AtOnce)
+    monkeypatch.setattr("mfbandit.study.state._planner._compiled_before", {})
     quick = create_study(instance.problem, max_cost=3000.0)
     play(quick, simulated(instance))
-    monkeypatch.setattr("mfbandit.study.desk._COMPILE_AFTER_ROUNDS", 10**9)
+    monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_ROUNDS", 10**9)
     second = create_study(instance.problem, max_cost=3000.0)
     play(second, simulated(instance))
-    plans = [study.current().lineup.plan for study in (plain, quick, second)]
-    assert plans[0] is plain.current().lineup.algorithm.plan
+    plans = [study.current().planner.plan for study in (plain, quick, second)]
+    assert plans[0] is plain.current().planner.algorithm.plan
     assert plans[1] is not plans[0]
     assert plans[2] is plans[1], "what one study has compiled serves the next one"
     assert_same(quick, plain)

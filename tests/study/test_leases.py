@@ -11,10 +11,11 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.errors import InvalidInput
-from mfbandit.storage import MemoryStorage, memory
-from mfbandit.storage.records import LEASE
-from mfbandit.study import Study, create_study, load_study, owner
-from mfbandit.study.owner import Owners, this_process
+from mfbandit.storage import LEASE, MemoryStorage
+from mfbandit.storage import _memory_storage as memory
+from mfbandit.study import Study, create_study, load_study
+from mfbandit.study import _lease_owner as owner
+from mfbandit.study._lease_owner import Owners, this_process
 
 PROBLEM = mf.Problem(["a", "b", "c"], [("exact", 1.0)])
 linux = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="processes cannot be told apart here")

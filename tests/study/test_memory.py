@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
+from mfbandit.core import uniform
 from mfbandit.errors import StorageError
 from mfbandit.layout import fields
-from mfbandit.rewards import uniform
-from mfbandit.storage import MemoryStorage
-from mfbandit.storage.records import ALL_NOTES, CHANGES, CHECKPOINT, ROUND
-from mfbandit.study import Study, create_study, import_study, load_study, noted
-from mfbandit.study.lineup import Lineup
+from mfbandit.storage import ALL_NOTES, CHANGES, CHECKPOINT, ROUND, MemoryStorage
+from mfbandit.study import Study, create_study, import_study, load_study
+from mfbandit.study.state import _round_record as noted
+from mfbandit.study.state._planner import Planner
 
 OLD = sorted((Path(__file__).parent / "format_1").glob("*.jsonl"))
 TRUTH = (0.9, 0.6, 0.1)
@@ -45,7 +45,7 @@ def same_memory(one: Any, other: Any) -> None:
 @pytest.fixture(autouse=True)
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short studies are over before their policies are compiled."""
-    monkeypatch.setattr(Lineup, "compile", lambda self, state: None)
+    monkeypatch.setattr(Planner, "compile", lambda self, state: None)
 
 
 @pytest.mark.parametrize("path", [path for path in OLD if "retired" not in path.stem], ids=lambda path: path.stem)
@@ -55,7 +55,7 @@ def test_a_study_of_format_1_goes_on_as_if_nothing_had_happened(path: Path) -> N
     anew = create_study(settings.problem, policy=settings.policy, delta=settings.delta, budget=settings.budget)
     go_on(anew, old.result().pulls)
     if path.stem != "mf-grad-ours":  # which did not record what beat an arm
-        np.testing.assert_array_equal(old.current().state.notes, anew.current().state.notes)
+        np.testing.assert_array_equal(old.current().state.arm_flags, anew.current().state.arm_flags)
         same_memory(old.current().state, anew.current().state)
     assert go_on(old, 300) == go_on(anew, 300)
     assert old.status == anew.status
@@ -65,7 +65,7 @@ def test_a_study_of_format_1_goes_on_as_if_nothing_had_happened(path: Path) -> N
 def test_a_study_of_format_1_that_retired_an_arm_goes_on() -> None:
     old = import_study(next(path for path in OLD if "retired" in path.stem))
     state = old.current().state
-    assert old.current().lineup.arms == [0, 1]
+    assert old.current().planner.arms == [0, 1]
     assert state.pulls.sum() > 40
     assert (state.own.spent == state.pulls @ [1.0, 4.0]).all()
     assert (state.own.centre > 0.0).all()
@@ -76,7 +76,7 @@ def test_a_study_of_format_1_that_retired_an_arm_goes_on() -> None:
 
 def test_a_study_that_mf_grad_began_in_format_1_is_certified_again() -> None:
     old = import_study(next(path for path in OLD if path.stem == "mf-grad-ours"))
-    assert not old.current().state.notes.any(), "no arm is beaten without a record"
+    assert not old.current().state.arm_flags.any(), "no arm is beaten without a record"
     go_on(old, 10_000)
     assert old.status == "certified"
     assert mf.verify(old.result().certificate).valid
@@ -153,7 +153,7 @@ def test_a_study_opens_from_the_last_round_that_says_all(policy: str, monkeypatc
     again = load_study(storage)
     assert len(read) <= 7, "rounds before that one need not be read"
     same_memory(study.current().state, again.current().state)
-    np.testing.assert_array_equal(study.current().state.notes, again.current().state.notes)
+    np.testing.assert_array_equal(study.current().state.arm_flags, again.current().state.arm_flags)
     anew = create_study(PROBLEM, policy=policy, delta=0.1)
     go_on(anew, 90)
     assert go_on(again, 60) == go_on(anew, 60)

@@ -17,11 +17,11 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.layout import NoMemory
 from mfbandit.storage import MemoryStorage
 from mfbandit.study import Study, create_study, import_study, load_study
-from mfbandit.study.policy_digest import policy_digest, text_digest
-from mfbandit.study.settings import Settings
+from mfbandit.study._policy_digest import policy_digest, text_digest
+from mfbandit.study._settings import Settings
 
 #: A number in a file that lucb-c reaches through two others.
-FAR_AWAY = "mfbandit.confidence.select._EPOCHS"
+FAR_AWAY = "mfbandit.algorithms.lucb._top_two_scan._EPOCHS"
 
 PLAIN = """
 from mfbandit.kernel import kernel
@@ -104,8 +104,8 @@ def test_any_number_of_arms_has_one(policy: str, arms: int) -> None:
 def test_the_alarm_belongs_to_it_where_it_decides(pair: mf.Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     calm, wary = (Settings(pair, mf.policy("lucb-c"), on_violation=action) for action in ("ignore", "stop"))
     before = policy_digest(calm), policy_digest(wary)
-    monkeypatch.setattr("mfbandit.confidence.alarm._STEPS", 20)
-    monkeypatch.setattr("mfbandit.confidence.alarm._measure", mf.confidence.alarm._measure.__wrapped__)
+    monkeypatch.setattr("mfbandit.confidence._bias_alarm._STEPS", 20)
+    monkeypatch.setattr("mfbandit.confidence._bias_alarm._measure", mf.confidence._bias_alarm._measure.__wrapped__)
     assert policy_digest(calm) == before[0]
     assert policy_digest(wary) != before[1]
 
@@ -113,7 +113,7 @@ def test_the_alarm_belongs_to_it_where_it_decides(pair: mf.Problem, monkeypatch:
 def test_so_does_what_is_done_when_it_goes_off(pair: mf.Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(pair, mf.policy("lucb-c"), on_violation="drop")
     before = policy_digest(settings)
-    monkeypatch.setattr("mfbandit.study.violations._HOPELESS", 900.0)
+    monkeypatch.setattr("mfbandit.study.state._bias_violations._HOPELESS", 900.0)
     assert policy_digest(settings) != before
 
 
@@ -219,6 +219,6 @@ def test_a_log_that_new_code_cannot_read_is_one_sentence(pair: mf.Problem, monke
     for _ in range(3):
         play_round(study)
     monkeypatch.setattr(FAR_AWAY, 128)
-    monkeypatch.setattr("mfbandit.algorithms.lucb.Ceilings", NoMemory)
+    monkeypatch.setattr("mfbandit.algorithms.lucb._lucb.Ceilings", NoMemory)
     with pytest.raises(StorageError, match="remembers something else: 'epoch' is kept no more"):
         load_study(storage)

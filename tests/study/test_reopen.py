@@ -8,11 +8,10 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.core import observe
-from mfbandit.storage import MemoryStorage
-from mfbandit.storage.records import RESULT, ROUND, Record
+from mfbandit.storage import RESULT, ROUND, MemoryStorage, Record
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.course import Course
-from mfbandit.study.noted import dump_state
+from mfbandit.study.state import StudyState
+from mfbandit.study.state._round_record import dump_state
 
 ARMS = 400
 
@@ -39,7 +38,7 @@ def made_up(arms: int, rounds: int) -> Study:
 
 def test_the_bits_are_those_of_folding_one_by_one() -> None:
     study = made_up(ARMS, 40)
-    one_by_one = Course(study.settings)
+    one_by_one = StudyState(study.settings)
     one_by_one.apply(study.storage.log("study").read(0))
     assert dump_state(study.current().state) == dump_state(one_by_one.state)
     assert study.current().rounds == one_by_one.rounds
@@ -95,10 +94,10 @@ def test_arms_and_fidelities_out_of_play_have_no_rewards() -> None:
 def test_one_reward_at_a_time_is_what_observe_does() -> None:
     study = made_up(5, 3)
     frame = study.to_frame()
-    fresh = Course(study.settings)
+    fresh = StudyState(study.settings)
     for arm, fidelity, reward in zip(frame["arm"], frame["fidelity"], frame["reward"], strict=True):
         names = [kind.name for kind in study.problem.fidelities]
         unit = float(study.problem.reward.to_unit(reward))
         observe(fresh.state, study.problem.arms.index(arm), names.index(fidelity), unit)
-    for part in ("pulls", "sums", "squares", "deviations", "means", "roots"):
+    for part in ("pulls", "sums", "squares", "deviations", "means", "inv_sqrt_pulls"):
         assert getattr(study.current().state, part).tobytes() == getattr(fresh.state, part).tobytes()

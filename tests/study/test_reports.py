@@ -12,7 +12,8 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.errors import InvalidInput, RewardError, StudyError
-from mfbandit.study import Pull, create_study, load_study
+from mfbandit.model import Pull
+from mfbandit.study import create_study, load_study
 
 
 class Scalar:
@@ -28,8 +29,8 @@ class Scalar:
 
 
 def snapshot(study: Any) -> tuple[Any, ...]:
-    course = study.current()
-    return len(study.storage.log(study.name).read(0)), course.cost, course.state.pulls.tolist()
+    study_state = study.current()
+    return len(study.storage.log(study.name).read(0)), study_state.cost, study_state.state.pulls.tolist()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from theory_instances import bernoulli, gaussian
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BernoulliLaw, BetaLaw, Instance, TableLaw, load_instance
-from mfbandit.problem import Bounded, Gaussian, Problem
+from mfbandit.model import Bounded, Gaussian, Problem
 from mfbandit.theory import (
     bernoulli_divergence,
     characteristic_cost,

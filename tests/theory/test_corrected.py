@@ -8,8 +8,8 @@ from theory_instances import bernoulli
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
-from mfbandit.problem import Gaussian, Problem
-from mfbandit.simulate import simulate
+from mfbandit.model import Gaussian, Problem
+from mfbandit.simulation import simulate
 from mfbandit.theory import (
     assumptions,
     contradiction,

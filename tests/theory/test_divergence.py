@@ -9,15 +9,10 @@ from hypothesis import strategies as st
 from theory_instances import bernoulli, gaussian
 
 from mfbandit.instances import BernoulliLaw, BetaLaw, Instance, TableLaw
-from mfbandit.problem import Bounded, Problem
-from mfbandit.theory import (
-    bernoulli_divergence,
-    divergence_down,
-    divergence_up,
-    gaussian_divergence,
-)
-from mfbandit.theory.divergence import divergences
-from mfbandit.theory.kl_inf import atoms_of_values, beta_atoms, kl_inf
+from mfbandit.model import Bounded, Problem
+from mfbandit.theory import bernoulli_divergence, divergence_down, divergence_up, gaussian_divergence
+from mfbandit.theory.divergence._divergence import divergences
+from mfbandit.theory.divergence._kl_inf import atoms_of_values, beta_atoms, kl_inf
 
 
 def up(atoms, level):
@@ -150,7 +145,7 @@ def test_many_rows_are_computed_in_parts(monkeypatch):
     cells = divergences(Instance(problem, [[0.6, 0.7], [0.4, 0.3]], BetaLaw(3)))
     arms, levels = np.array([0, 1, 0]), np.full((3, 2), 0.8)
     whole = cells.up(arms, levels)
-    monkeypatch.setattr("mfbandit.theory.divergence._CHUNK", 1)
+    monkeypatch.setattr("mfbandit.theory.divergence._divergence._CHUNK", 1)
     assert np.array_equal(np.array(whole), np.array(cells.up(arms, levels)))
 
 

@@ -8,7 +8,7 @@ from theory_instances import bernoulli, gaussian
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BernoulliLaw, Instance, load_instance
-from mfbandit.problem import Bounded, Problem
+from mfbandit.model import Bounded, Problem
 from mfbandit.theory import (
     assumptions,
     conservative_fidelity,

@@ -9,7 +9,7 @@ from scipy import stats
 import mfbandit as mf
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
-from mfbandit.problem import Gaussian, Problem
+from mfbandit.model import Gaussian, Problem
 from mfbandit.theory import commitment_ratio, optimal_fidelity, pulls_at_optimum, pulls_elsewhere, pulls_of_sweeps
 
 # gaps: arm 0: 0.25, 0.3; arm 1: 0.3, 0.3; per root cost: 0.25, 0.15; 0.3, 0.15; L = 16

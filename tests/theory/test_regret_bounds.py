@@ -8,8 +8,8 @@ from theory_instances import bernoulli
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
-from mfbandit.problem import Gaussian, Problem
-from mfbandit.simulate import simulate
+from mfbandit.model import Gaussian, Problem
+from mfbandit.simulation import simulate
 from mfbandit.theory import (
     bernoulli_divergence,
     corrected_regret_upper_bound,

@@ -1,7 +1,7 @@
 """Small instances, for tests of theory."""
 
 from mfbandit.instances import Instance
-from mfbandit.problem import Gaussian, Problem
+from mfbandit.model import Gaussian, Problem
 
 
 def bernoulli(means, biases, costs):

@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.algorithms import Policy
-from mfbandit.confidence.victories import confidence, is_proven, threshold
+from mfbandit.confidence import confidence, is_proven, threshold
 from mfbandit.core import Algorithm, Arrays, Goal, State, arrays, keep_arms, new_state
-from mfbandit.problem import Bernoulli, Gaussian, Problem
+from mfbandit.model import Bernoulli, Gaussian, Problem
 
 if TYPE_CHECKING:
-    from mfbandit.study.view import View
+    from mfbandit.study import View
 
 __all__ = ["FORMAT", "STATISTICS", "VERSION", "Certificate", "Entry", "complement", "listed"]
 

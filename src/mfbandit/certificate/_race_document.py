@@ -14,10 +14,10 @@ import numpy as np
 from mfbandit.algorithms import Policy
 from mfbandit.certificate._document import FORMAT, VERSION, claim_of, listed
 from mfbandit.confidence.race import Race
-from mfbandit.problem import Bernoulli, Gaussian, Problem
+from mfbandit.model import Bernoulli, Gaussian, Problem
 
 if TYPE_CHECKING:
-    from mfbandit.study.view import View
+    from mfbandit.study import View
 
 __all__ = ["BLOCKS", "BlockRound", "RaceCertificate"]
 

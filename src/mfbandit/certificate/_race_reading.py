@@ -13,9 +13,9 @@ from mfbandit.certificate._document import FORMAT, VERSION
 from mfbandit.certificate._race_document import BLOCKS, BlockRound, RaceCertificate
 from mfbandit.certificate._reading import check_parts, read_digest, read_mapping
 from mfbandit.certificate._statistics import read_count, read_number
-from mfbandit.core import Goal
+from mfbandit.core import Goal, block_order
 from mfbandit.errors import InvalidInput
-from mfbandit.problem import Problem
+from mfbandit.model import Problem
 
 __all__ = ["log_faults", "read_race_certificate"]
 
@@ -115,8 +115,6 @@ def _numbers(value: Any, size: int, what: str) -> list[int]:
 
 def log_faults(certificate: RaceCertificate) -> Iterator[str]:
     """Why no study can have had this log: its order of blocks, what was declared when, and prefixes."""
-    from mfbandit.block_order import block_order
-
     problem, columns = certificate.problem, certificate.columns
     shared, finite = problem.order == "shared", problem.blocks != "unlimited"
     size = int(problem.blocks) if finite and problem.blocks is not None else 0

@@ -12,7 +12,7 @@ from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, Certific
 from mfbandit.certificate._statistics import ACTIVE, ALL, read_count, read_number, read_side
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
-from mfbandit.problem import Problem
+from mfbandit.model import Problem
 
 __all__ = ["check_parts", "read_certificate", "read_digest", "read_mapping"]
 

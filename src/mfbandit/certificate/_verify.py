@@ -20,8 +20,8 @@ import numpy as np
 from mfbandit.certificate._document import STATISTICS, Certificate, Entry
 from mfbandit.certificate._reading import read_certificate
 from mfbandit.certificate._statistics import ACTIVE, ALL, Numbers, later_fault, part_fault, stream_fault
-from mfbandit.confidence.pair_records import evidence_of_record, proves
-from mfbandit.confidence.victories import arm_evidence, is_proven
+from mfbandit.confidence import arm_evidence, is_proven
+from mfbandit.confidence.pair import evidence_of_record, proves
 from mfbandit.core import GAUSSIAN
 from mfbandit.errors import MfbanditError, MissingExtra
 
@@ -95,7 +95,7 @@ def verify(found: Mapping[str, Any]) -> Verdict:
 
 def _impossible(certificate: Certificate) -> Iterator[str]:
     """Statistics that no rewards can have."""
-    bounded = certificate.seen.kind != GAUSSIAN
+    bounded = certificate.seen.reward_code != GAUSSIAN
     for arm in certificate.arms:
         side = certificate.statistics[arm]
         for m, column in enumerate(certificate.columns):
@@ -117,7 +117,7 @@ def _impossible(certificate: Certificate) -> Iterator[str]:
 
 def _out_of_order(certificate: Certificate) -> Iterator[str]:
     """Statistics of one arm at several moments that cannot follow one another."""
-    bounded = certificate.seen.kind != GAUSSIAN
+    bounded = certificate.seen.reward_code != GAUSSIAN
     moments: dict[str, list[Numbers]] = {arm: [] for arm in certificate.arms}
     for entry in certificate.evidence:
         if entry.winner is not None and entry.loser is not None:

@@ -1,61 +1,35 @@
-"""Confidence processes, one file each, as kernels that plug into policies by name.
+"""Evidence: what rewards prove about one arm, two arms, or all arms of a race.
 
-A process gives bounds by three kernels: ``level(problem, log_factor, time)`` (what the radius has to
-pay at a time), and the confidence bounds of one stream of rewards, either ``above`` and ``below``, from
-its statistics, or ``high`` and ``low``, from a state that has what they need at hand. All but the paper's
-radius are e-processes and give ``log_e_above`` and ``log_e_below`` too: the log e-value against
-"mean <= q" and against "mean >= q". An e-value starts at 1 and, where the null is true, ever reaches
-1/alpha with probability at most alpha, whatever chooses the pulls and whenever one looks.
+Processes for single streams are in `mfbandit.confidence.processes`, the pair certificate in `mfbandit.confidence.pair`,
+the evidence of races on blocks in `mfbandit.confidence.race`.
+
+What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
+the rooms above it in CONTRIBUTING.md.
 """
 
-from __future__ import annotations
+from mfbandit.confidence._bias_alarm import BrokenBound, alarm, alarm_kernel
+from mfbandit.confidence._estimate import truth, variance
+from mfbandit.confidence._normality import unlike_normal
+from mfbandit.confidence._special import bernoulli_kl
+from mfbandit.confidence._victories import Victory, arm_evidence, confidence, interval, is_proven, threshold, victories
+from mfbandit.confidence.processes._by_name import BOUNDS, bound_kernels, process_kernels
 
-from collections.abc import Callable
-from types import ModuleType
-from typing import Any
-
-from mfbandit.confidence import bernstein, beta, gaussian, hoeffding, mixed, paper, stream
-from mfbandit.errors import PolicyError
-
-__all__ = ["BOUNDS", "bound_kernels", "process_kernels"]
-
-#: Confidence bounds by the name that policies take as ``bound=``.
-BOUNDS: dict[str, ModuleType] = {
-    "paper": paper,
-    "hoeffding": hoeffding,
-    "kl": beta,
-    "bernstein": bernstein,
-    "mixed": mixed,
-    "gaussian": gaussian,
-}
-
-
-def _module(name: str) -> ModuleType:
-    try:
-        return BOUNDS[name]
-    except KeyError:
-        known = ", ".join(BOUNDS)
-        raise PolicyError(f"bound must be one of {known}, got {name!r}") from None
-
-
-def bound_kernels(name: str) -> dict[str, Callable[..., Any]]:
-    """The kernels of a confidence bound, ready to fill a policy's slots."""
-    module = _module(name)
-    source = module if hasattr(module, "high") else stream
-    parts = {"level": module.level, "high": source.high, "low": source.low, "line": source.line}
-    return parts | {part: getattr(module, part) for part in ("above", "below") if hasattr(module, part)}
-
-
-def process_kernels(name: str) -> dict[str, Callable[..., Any]]:
-    """The kernels of an e-process, ready to fill the slots of `mfbandit.confidence.arm`.
-
-    Examples
-    --------
-    >>> sorted(process_kernels("mixed"))
-    ['above', 'below', 'log_e_above', 'log_e_below']
-    """
-    module = _module(name)
-    if not hasattr(module, "log_e_above"):
-        raise PolicyError(f"bound {name!r} is a radius without e-values; choose another bound")
-    parts = ("above", "below", "log_e_above", "log_e_below")
-    return {part: getattr(module, part) for part in parts}
+__all__ = [
+    "BOUNDS",
+    "BrokenBound",
+    "Victory",
+    "alarm",
+    "alarm_kernel",
+    "arm_evidence",
+    "bernoulli_kl",
+    "bound_kernels",
+    "confidence",
+    "interval",
+    "is_proven",
+    "process_kernels",
+    "threshold",
+    "truth",
+    "unlike_normal",
+    "variance",
+    "victories",
+]

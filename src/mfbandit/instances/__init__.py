@@ -1,38 +1,41 @@
-"""Instances: a problem together with what is hidden in it, to simulate and to compute bounds of.
+"""Instances: problems whose reward laws are known, from files or recorded rewards, and draws from them.
 
-One TOML file in this folder is one built-in instance; adding a file adds an instance.
+What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
+the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.instances.block_laws import BlockEffectLaw, BlockTableLaw
-from mfbandit.instances.instance import Instance, Violation
-from mfbandit.instances.laws import (
-    BernoulliLaw,
-    BetaLaw,
-    GaussianLaw,
-    RewardLaw,
-    TableLaw,
-    law_from_json,
-)
-from mfbandit.instances.loading import (
-    InstanceSummary,
-    builtin_instances,
-    describe_instances,
-    load_instance,
-)
+from mfbandit.instances._block_draws import BlockLaw, block_draw, block_law
+from mfbandit.instances._block_laws import BlockEffectLaw, BlockTableLaw
+from mfbandit.instances._evaluator import Evaluator, PullLike, evaluator
+from mfbandit.instances._instance import Instance, Violation
+from mfbandit.instances._instance_table import instance_table
+from mfbandit.instances._laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardLaw, TableLaw, law_from_json
+from mfbandit.instances._loading import InstanceSummary, builtin_instances, describe_instances, load_instance
+from mfbandit.instances._reward_draws import Law, draw_of, law_arrays
 
 __all__ = [
     "BernoulliLaw",
     "BetaLaw",
     "BlockEffectLaw",
+    "BlockLaw",
     "BlockTableLaw",
+    "Evaluator",
     "GaussianLaw",
     "Instance",
     "InstanceSummary",
+    "Law",
+    "PullLike",
     "RewardLaw",
     "TableLaw",
     "Violation",
+    "block_draw",
+    "block_law",
     "builtin_instances",
     "describe_instances",
+    "draw_of",
+    "evaluator",
+    "instance_table",
+    "law_arrays",
     "law_from_json",
     "load_instance",
 ]

@@ -1,46 +1,53 @@
-"""Where studies are kept: in memory, in a SQLite file, or on a PostgreSQL server."""
+"""Where studies are kept: in memory, in a SQLite file, or on a PostgreSQL server.
 
-from __future__ import annotations
+What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
+the rooms above it in CONTRIBUTING.md.
+"""
 
-from typing import Any
+from mfbandit.storage._log_digest import LogDigest, digest_of, record_line
+from mfbandit.storage._memory_storage import MemoryStorage
+from mfbandit.storage._open_storage import open_storage
+from mfbandit.storage._patience import PATIENCE_SECONDS
+from mfbandit.storage._records import (
+    ALL_NOTES,
+    CHANGES,
+    CHECKPOINT,
+    FAILURE,
+    KINDS,
+    LEASE,
+    RESULT,
+    RETRY,
+    ROUND,
+    Decide,
+    Interrupted,
+    Log,
+    LogChanged,
+    Record,
+    Storage,
+    kept_records,
+)
 
-from mfbandit.errors import InvalidInput
-from mfbandit.storage.memory import MemoryStorage
-from mfbandit.storage.patience import PATIENCE_SECONDS, check_patience
-from mfbandit.storage.records import Log, Record, Storage
-
-__all__ = ["Log", "MemoryStorage", "Record", "Storage", "open_storage"]
-
-
-def open_storage(where: Any = None, *, existing: bool = False, patience: float = PATIENCE_SECONDS) -> Storage:
-    """Open a storage.
-
-    Parameters
-    ----------
-    where : str, Storage or None
-        ``sqlite:///file.db``, a path of a SQLite file, ``postgresql://...``, or a storage, which is
-        returned as it is. None is a new storage in memory.
-    existing : bool
-        Refuse a file that does not exist instead of making it.
-    patience : float
-        For how many seconds a server that does not answer is tried again. A storage object has its own.
-
-    Returns
-    -------
-    Storage
-
-    Examples
-    --------
-    >>> open_storage().headers()
-    {}
-    """
-    check_patience(patience)
-    if where is None:
-        return MemoryStorage()
-    if hasattr(where, "headers") and hasattr(where, "log"):
-        return where  # type: ignore[no-any-return]
-    if not isinstance(where, str) and not hasattr(where, "__fspath__"):
-        raise InvalidInput(f"a storage is a URL, a path or a storage object, got {where!r}")
-    from mfbandit.storage.sql import SQLStorage
-
-    return SQLStorage(where, existing=existing, patience=patience)
+__all__ = [
+    "ALL_NOTES",
+    "CHANGES",
+    "CHECKPOINT",
+    "FAILURE",
+    "KINDS",
+    "LEASE",
+    "PATIENCE_SECONDS",
+    "RESULT",
+    "RETRY",
+    "ROUND",
+    "Decide",
+    "Interrupted",
+    "Log",
+    "LogChanged",
+    "LogDigest",
+    "MemoryStorage",
+    "Record",
+    "Storage",
+    "digest_of",
+    "kept_records",
+    "open_storage",
+    "record_line",
+]

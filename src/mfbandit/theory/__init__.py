@@ -1,35 +1,26 @@
 """Every bound of the paper, the regrets of a run, and the tight limit, as functions of an instance.
 
-- :mod:`~mfbandit.theory.identification`: gaps, optimal fidelities, hardness, Theorem 3.1
-- :mod:`~mfbandit.theory.upper` and :mod:`~mfbandit.theory.conditions`: Theorems 3.4 and B.1 as printed,
+- :mod:`~mfbandit.theory._identification`: gaps, optimal fidelities, hardness, Theorem 3.1
+- :mod:`~mfbandit.theory._upper` and :mod:`~mfbandit.theory._conditions`: Theorems 3.4 and B.1 as printed,
   and whether they apply
-- :mod:`~mfbandit.theory.corrected`: Theorem 3.4 with the gaps of its proof, and where the printed one fails
-- :mod:`~mfbandit.theory.corrected_regret`: Theorem D.3 with the phases that Elimination's rule needs
-- :mod:`~mfbandit.theory.lemmas`: pulls per arm and fidelity, Lemmas C.2 and C.3
-- :mod:`~mfbandit.theory.regret_bounds` and :mod:`~mfbandit.theory.hard`: both regrets, Theorems
+- :mod:`~mfbandit.theory._corrected`: Theorem 3.4 with the gaps of its proof, and where the printed one fails
+- :mod:`~mfbandit.theory._corrected_regret`: Theorem D.3 with the phases that Elimination's rule needs
+- :mod:`~mfbandit.theory._lemmas`: pulls per arm and fidelity, Lemmas C.2 and C.3
+- :mod:`~mfbandit.theory._regret_bounds` and :mod:`~mfbandit.theory._hard_pair`: both regrets, Theorems
   D.1 to D.4
 - :mod:`~mfbandit.theory.characteristic`: C*, the cost that every delta-correct algorithm must pay
-- :mod:`~mfbandit.theory.race`: what a race on blocks costs that knows the best arm, a reference
+- :mod:`~mfbandit.theory._oracle_race`: what a race on blocks costs that knows the best arm, a reference
 - :mod:`~mfbandit.theory.divergence`: KL and KL_inf of the reward laws
+
+What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
+the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.theory.characteristic import CharacteristicCost, characteristic_cost, limit
-from mfbandit.theory.conditions import Assumptions, assumptions
-from mfbandit.theory.corrected import (
-    CorrectedHardness,
-    contradiction,
-    corrected_hardness,
-    corrected_upper_bound,
-)
-from mfbandit.theory.corrected_regret import corrected_regret_upper_bound
-from mfbandit.theory.divergence import (
-    bernoulli_divergence,
-    divergence_down,
-    divergence_up,
-    gaussian_divergence,
-)
-from mfbandit.theory.hard import hard_pair
-from mfbandit.theory.identification import (
+from mfbandit.theory._conditions import Assumptions, assumptions
+from mfbandit.theory._corrected import CorrectedHardness, contradiction, corrected_hardness, corrected_upper_bound
+from mfbandit.theory._corrected_regret import corrected_regret_upper_bound
+from mfbandit.theory._hard_pair import hard_pair
+from mfbandit.theory._identification import (
     Hardness,
     conservative_fidelity,
     gaps,
@@ -39,9 +30,9 @@ from mfbandit.theory.identification import (
     lower_bound_costs,
     optimal_fidelity,
 )
-from mfbandit.theory.lemmas import commitment_ratio, pulls_at_optimum, pulls_elsewhere, pulls_of_sweeps
-from mfbandit.theory.race import OracleRace, oracle_race
-from mfbandit.theory.regret_bounds import (
+from mfbandit.theory._lemmas import commitment_ratio, pulls_at_optimum, pulls_elsewhere, pulls_of_sweeps
+from mfbandit.theory._oracle_race import OracleRace, oracle_race
+from mfbandit.theory._regret_bounds import (
     cost_regret,
     regret,
     regret_lower_bound,
@@ -51,7 +42,14 @@ from mfbandit.theory.regret_bounds import (
     regret_upper_rate,
     regret_worst_case,
 )
-from mfbandit.theory.upper import upper_bound
+from mfbandit.theory._upper import upper_bound
+from mfbandit.theory.characteristic._characteristic import CharacteristicCost, characteristic_cost, limit
+from mfbandit.theory.divergence._divergence import (
+    bernoulli_divergence,
+    divergence_down,
+    divergence_up,
+    gaussian_divergence,
+)
 
 __all__ = [
     "Assumptions",

@@ -1,0 +1,260 @@
+"""mf-race: all arms that are left go from block to block together, and whoever is shown not to be the best leaves.
+
+For problems with blocks. Arms are compared on the same blocks, so what a block does to all of them cancels. The
+race is run in one lane after the other, from cheap to expensive. In a lane, every block is opened with
+a declared leader, and all arms left are measured on it, in turn: an arm with evidence against it pauses until the
+others have gone some way, so the answer before the end rests on more blocks of the few that may be it. The truest
+lane comes last, and ends with the exact answer where the blocks are a finite set.
+
+What it stops by is in `race_bets` for rewards with a range and in `race_sums` for normal ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mfbandit.algorithms._policy import Policy
+from mfbandit.algorithms.mf_race._race_bets import look_bets, near_bets, start_bets
+from mfbandit.algorithms.mf_race._race_lanes import TRIED, first_of, lane_mean, leave_lane, racing
+from mfbandit.algorithms.mf_race._race_memory import RaceMemory, RaceParams, comparator_slot
+from mfbandit.algorithms.mf_race._race_sums import look_sums, near_sums, start_sums
+from mfbandit.confidence.race import blocks_at_least, lane_shares, weights
+from mfbandit.core import STUDENT, Algorithm, Arrays, Goal, Ints, State, bind, is_led, kernel, open_block, slot
+from mfbandit.errors import PolicyError
+
+__all__ = ["MFRace"]
+
+#: Nobody leads for the first blocks, on which whoever seems best changes too often.
+_FIRST = 2
+#: So many more blocks than are open are opened at once, as a part of them.
+_GROWTH = 0.02
+#: An arm that pauses goes on when others were measured on so many times its blocks.
+_FARTHER = 8
+#: Who no longer pauses catches up by so many blocks at once, as a part of those it has.
+_CATCH_UP = 0.3
+
+
+@slot
+def look(problem: Arrays, params: RaceParams, state: State, lane: int) -> None:
+    """Look at all evidence in a lane that is new, and note who is beaten."""
+
+
+@slot
+def near(problem: Arrays, params: RaceParams, state: State, lane: int, answer: int, arm: int) -> bool:
+    """Whether the answer was shown to be within epsilon of an arm."""
+
+
+@slot
+def start_comparator(state: State, lane: int, place: int) -> None:
+    """Start the processes of a new comparator."""
+
+
+@kernel
+def recommend(problem: Arrays, params: RaceParams, state: State) -> int:
+    """The arm with the highest mean of those not beaten, in the truest lane if there is any reward.
+
+    Whoever pauses lies behind, whatever the mean on fewer blocks is.
+    """
+    found, best, most = -1, 0.0, 0
+    lane = problem.truest if state.blocks.opened[problem.truest] > 0 else problem.order[state.own.lane[0]]
+    for arm in range(state.pulls.shape[0]):
+        if state.own.beaten[arm] == 0:
+            most = max(most, state.pulls[arm, lane])
+    for arm in range(state.pulls.shape[0]):
+        if state.own.beaten[arm] == 1 or (state.own.paused[arm] == 1 and state.pulls[arm, lane] < most):
+            continue
+        # A round that is not over has arms without any reward, which no sum of 0 may put first.
+        mean = lane_mean(problem, state, arm, lane) if state.pulls[arm, lane] > 0 else -math.inf
+        if found < 0 or mean > best:
+            found, best = arm, mean
+    return found
+
+
+@kernel
+def all_near(problem: Arrays, params: RaceParams, state: State) -> bool:
+    """Whether the answer was shown to be within epsilon of every arm left."""
+    answer = recommend(problem, params, state)
+    for arm in range(state.pulls.shape[0]):
+        if arm == answer or state.own.beaten[arm] == 1:
+            continue
+        shown = False
+        for lane in range(problem.cost.shape[1]):
+            if not shown and near(problem, params, state, lane, answer, arm):
+                shown = True
+        if not shown:
+            return False
+    return True
+
+
+@kernel
+def is_stuck(problem: Arrays, params: RaceParams, state: State, lane: int) -> bool:
+    """Whether no two arms left can be compared any more: normal differences end where a cell could not be had."""
+    if problem.reward_code != 3 or lane != problem.truest or params.leader_weight > 0.0:
+        return False
+    comparable = 0
+    for arm in range(state.pulls.shape[0]):
+        if state.own.beaten[arm] == 0 and state.blocks.missing[arm, lane] == 0:
+            comparable += 1
+    return comparable < 2
+
+
+@kernel
+def declare(problem: Arrays, params: RaceParams, state: State, lane: int, blocks: int) -> None:
+    """Open blocks of a lane, with whoever leads it and comes second so far."""
+    own, opened = state.own, state.blocks.opened[lane]
+    leader = runner_up = -1
+    if params.led and opened >= _FIRST:
+        leader = first_of(problem, state, lane, -1)
+        runner_up = first_of(problem, state, lane, leader)
+        if own.first_led[lane, leader] == 0:
+            own.first_led[lane, leader] = opened + 1
+            own.leaders[lane] += 1
+            own.led_as[lane, leader] = own.leaders[lane]
+    for _ in range(blocks):
+        open_block(state.blocks, lane, leader, runner_up)
+
+
+@kernel
+def enough(problem: Arrays, state: State, lane: int, wanted: int) -> int:
+    """How many blocks to open next: a few at first, on which nobody can be beaten, then about one in fifty."""
+    opened = state.blocks.opened[lane]
+    more = _FIRST if opened == 0 else max(1, int(_GROWTH * opened))
+    return int(min(max(more, wanted), state.blocks.rewards.shape[2] - opened))
+
+
+@kernel
+def rivals_going(state: State, leader: int) -> int:
+    """How many rivals of the leader race and do not pause."""
+    going = 0
+    for arm in range(state.pulls.shape[0]):
+        if arm != leader and racing(state, arm) and state.own.paused[arm] == 0:
+            going += 1
+    return going
+
+
+@kernel
+def all_caught_up(state: State, lane: int) -> bool:
+    """Whether all who race were measured on all blocks that are open."""
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm) and state.pulls[arm, lane] < state.blocks.opened[lane]:
+            return False
+    return True
+
+
+@kernel
+def next_blocks(params: RaceParams, state: State, lane: int, arm: int, others_first: bool) -> int:
+    """On how many blocks to measure an arm next; none if it pauses and others go first."""
+    n, opened = state.pulls[arm, lane], state.blocks.opened[lane]
+    paused = state.own.paused[arm] == 1
+    if paused and others_first and n * _FARTHER > opened:
+        return 0
+    at_once = max(params.batch, _FIRST, int((_GROWTH if paused else _CATCH_UP) * n))
+    return int(min(opened - n, at_once))
+
+
+@kernel
+def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
+    """Measure the arms left on the next blocks, those that pause later than others."""
+    arms = state.pulls.shape[0]
+    lane = problem.order[state.own.lane[0]]
+    if state.blocks.opened[lane] > 0:
+        place = comparator_slot(state, lane, first_of(problem, state, lane, -1))
+        if place < 0:
+            start_comparator(state, lane, -1 - place)
+        look(problem, params, state, lane)
+    alive = 0
+    for arm in range(arms):
+        if state.own.beaten[arm] == 0:
+            alive += 1
+    if alive <= 1 or (params.epsilon > 0.0 and all_near(problem, params, state)):
+        return 0
+    lane = leave_lane(problem, params, state)
+    if is_stuck(problem, params, state, lane):
+        return 0
+    leader = max(0, first_of(problem, state, lane, -1))
+    going = rivals_going(state, leader) > 0
+    if going or all_caught_up(state, lane):
+        blocks = enough(problem, state, lane, params.batch)
+        if blocks == 0 and problem.blocks.size == 0:
+            return 0
+        declare(problem, params, state, lane, blocks)
+        going = going and blocks > 0
+    rows = 0
+    for step in range(arms):
+        arm = (leader + step) % arms
+        if not racing(state, arm):
+            continue
+        blocks = next_blocks(params, state, lane, arm, going)
+        if arm == leader:
+            blocks = state.blocks.opened[lane] - state.pulls[arm, lane]
+        if blocks > 0:
+            out[rows, 0], out[rows, 1], out[rows, 2] = arm, lane, blocks
+            rows += 1
+    return rows
+
+
+@dataclass(frozen=True)
+class MFRace(Policy):
+    """Race on shared blocks; the default for problems that have them.
+
+    Parameters
+    ----------
+    batch : int
+        The least number of blocks that are opened at once.
+    pauses : bool
+        Whether arms with evidence against them are measured later than others, for a better answer before the
+        certificate. Without it, all arms left are measured on every block that is opened.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> mf.policy("mf-race:batch=4")
+    MFRace(fidelities='all', batch=4, independent=False, pauses=True)
+    """
+
+    pauses: bool = True
+
+    guarantee: ClassVar[bool] = True
+    on_blocks: ClassVar[bool] = True
+    summary: ClassVar[str] = "Race on shared blocks"
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        super().__post_init__()
+        if not isinstance(self.pauses, bool):
+            raise PolicyError(f"pauses must be True or False, got {self.pauses!r}")
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        return "mf-race"
+
+    def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
+        """Make the kernels and parameters for one problem."""
+        arms, lanes = problem.cost.shape
+        normal = problem.reward_code == STUDENT
+        given = weights(arms, normal, is_led(problem))
+        params = RaceParams(
+            log_level=-math.log(goal.delta),
+            epsilon=float(goal.epsilon),
+            shares=lane_shares(lanes, problem.truest),
+            leader_weight=given.leader,
+            pair_weight=given.pair,
+            led=is_led(problem),
+            at_least=blocks_at_least(problem.blocks.caution),
+            batch=self.batch,
+            pauses=self.pauses,
+            tried=TRIED,
+        )
+        parts = (look_sums, near_sums, start_sums) if normal else (look_bets, near_bets, start_bets)
+        return Algorithm(
+            plan=bind(plan, look=parts[0], near=parts[1], start_comparator=parts[2]),
+            recommend=recommend,
+            params=params,
+            rows=arms,
+            memory=RaceMemory,
+            evidence="blocks",
+        )

@@ -1,0 +1,152 @@
+"""The lanes of a race: who races in one, who leads it, and when an arm leaves it for a more expensive one.
+
+The race is run in one lane after the other, from cheap to expensive. An arm leaves a lane when the truest is worth
+more for its price, and does not come back.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mfbandit.algorithms.mf_race._race_memory import RaceParams, gap_bound
+from mfbandit.core import Arrays, State, kernel
+
+__all__ = ["TRIED", "first_of", "lane_mean", "leave_lane", "racing"]
+
+#: A lane is tried if a pull costs at most this part of one in the truest lane: trying it then costs next to nothing.
+TRIED = 0.05
+#: Nobody leaves it before that much of a pull in the truest lane is spent.
+_PATIENCE = 0.25
+
+
+@kernel
+def lane_mean(problem: Arrays, state: State, arm: int, lane: int) -> float:
+    """The mean reward of an arm in a lane; with a range, cells that could not be had count as the low end."""
+    counted = state.pulls[arm, lane]
+    if problem.reward_code == 3:
+        counted -= state.blocks.missing[arm, lane]
+    return float(state.sums[arm, lane] / max(1, counted))
+
+
+@kernel
+def racing(state: State, arm: int) -> bool:
+    """Whether an arm is still in the lane that is raced in."""
+    return bool(state.own.beaten[arm] == 0 and state.own.gone[arm] == 0)
+
+
+@kernel
+def most_blocks(state: State, lane: int) -> int:
+    """On how many blocks of a lane those racing were measured who were measured on most."""
+    most = 1
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm):
+            most = max(most, state.pulls[arm, lane])
+    return int(most)
+
+
+@kernel
+def first_of(problem: Arrays, state: State, lane: int, but: int) -> int:
+    """The arm that leads a lane, but one; -1 if nobody does.
+
+    It has the highest mean of those racing that were measured on most blocks, of equal ones who led last. Whoever
+    pauses leads only if all others pause, too.
+    """
+    found, best, most = -1, 0.0, most_blocks(state, lane)
+    opened = state.blocks.opened[lane]
+    before = state.blocks.declared[lane, opened - 1, 0] if opened > 0 else -1
+    for arm in range(state.pulls.shape[0]):
+        if arm == but or not racing(state, arm) or state.pulls[arm, lane] < most:
+            continue
+        mean = lane_mean(problem, state, arm, lane)
+        ahead = mean > best or (mean == best and arm == before)
+        if found >= 0 and state.own.paused[found] != state.own.paused[arm]:
+            ahead = state.own.paused[arm] == 0
+        if found < 0 or ahead:
+            found, best = arm, mean
+    return found
+
+
+@kernel
+def is_tried(problem: Arrays, params: RaceParams, lane: int) -> bool:
+    """Whether a lane is worth a try before the truest."""
+    arms = problem.cost.shape[0]
+    price = truest = 0.0
+    for arm in range(arms):
+        price += problem.cost[arm, lane]
+        truest += problem.cost[arm, problem.truest]
+    opening = problem.blocks.opening
+    telling = problem.reward_code == 3 or gap_bound(problem, lane, 0, arms - 1) < 1.0
+    cheap = price + opening[lane] <= params.tried * (truest + opening[problem.truest])
+    return bool(telling and cheap)
+
+
+@kernel
+def worth(difference: float, spread: float) -> float:
+    """Evidence that a block may bring, in nats."""
+    if difference <= 0.0:
+        return 0.0
+    return 0.5 * math.log1p(difference * difference / max(spread * spread, 1e-300))
+
+
+@kernel
+def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int) -> bool:
+    """Whether the truest lane is worth more for an arm than this one, by what its blocks so far say."""
+    n = min(state.pulls[leader, lane], state.pulls[arm, lane])
+    halted = problem.reward_code == 3 and (
+        state.blocks.missing[leader, lane] > 0 or state.blocks.missing[arm, lane] > 0
+    )
+    if halted:
+        # Normal differences are looked at up to a cell that could not be had, and no farther.
+        return True
+    if n * problem.cost[arm, lane] < _PATIENCE * problem.cost[arm, problem.truest]:
+        return False
+    total = squares = 0.0
+    for i in range(n):
+        gained = state.blocks.rewards[lane, leader, i] - state.blocks.rewards[lane, arm, i]
+        if gained == gained:
+            total += gained
+            squares += gained * gained
+    mean = total / n
+    variance = max(0.0, squares / n - mean * mean)
+    if problem.reward_code != 3:
+        # A few blocks on which all is equal do not mean that there is no spread.
+        variance += 0.25 / n
+    spread = math.sqrt(variance)
+    hoped = mean - gap_bound(problem, lane, leader, arm) + spread / math.sqrt(n)
+    here = worth(hoped, spread)
+    there = worth(abs(mean), spread)
+    return bool(here * problem.cost[arm, problem.truest] <= there * problem.cost[arm, lane])
+
+
+@kernel
+def left_in(state: State) -> int:
+    """How many arms race in the lane."""
+    count = 0
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm):
+            count += 1
+    return count
+
+
+@kernel
+def leave_lane(problem: Arrays, params: RaceParams, state: State) -> int:
+    """Go on to the next lane while nobody has a reason to be in this one; the lane to race in."""
+    own = state.own
+    while True:
+        lane = problem.order[own.lane[0]]
+        if lane == problem.truest:
+            return int(lane)
+        opened = state.blocks.opened[lane]
+        stays = is_tried(problem, params, lane)
+        if stays and opened > 0:
+            leader = first_of(problem, state, lane, -1)
+            for arm in range(state.pulls.shape[0]):
+                if arm != leader and racing(state, arm) and is_done_here(problem, state, lane, leader, arm):
+                    own.gone[arm] = 1
+            stays = left_in(state) > 1 and opened != problem.blocks.size
+        if stays:
+            return int(lane)
+        own.lane[0] += 1
+        for arm in range(state.pulls.shape[0]):
+            own.gone[arm] = 0
+            own.paused[arm] = 0

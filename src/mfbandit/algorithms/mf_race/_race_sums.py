@@ -1,0 +1,192 @@
+"""The evidence of a race on normal rewards of unknown variance, block by block: see docs/certificates.md.
+
+Every comparator has a process against each other arm over all blocks, and one over the blocks from the first for
+which it was declared leader. Each has a threshold of its own: Student's evidence must not be averaged.
+"""
+
+from __future__ import annotations
+
+import math
+
+from mfbandit.algorithms.mf_race._race_memory import RaceParams, beat, gap_bound
+from mfbandit.confidence.race import BLOCKS_WITHOUT_NOISE, LEAST_SQUARES, ascending, at_most, log_student, lower_median
+from mfbandit.core import Arrays, State, kernel
+
+__all__ = ["look_sums", "near_sums", "start_sums"]
+
+#: After so many rewards that are all 0 or 1 nothing is concluded: they are not normal.
+_MANY = 20
+#: What rounding makes of equal rewards is less than this part of the largest difference.
+_NOISE = 1e-9
+_SLACK = 1e-9
+_WITHOUT_NOISE = BLOCKS_WITHOUT_NOISE
+_LEAST_SQUARES = LEAST_SQUARES
+
+
+@kernel
+def start_sums(state: State, lane: int, place: int) -> None:
+    """Start the sums of a new comparator."""
+    memory = state.own.sums
+    memory.upto[lane, place] = 0
+    for arm in range(state.pulls.shape[0]):
+        memory.sums[lane, place, arm] = 0.0
+        memory.squares[lane, place, arm] = 0.0
+        memory.early_sums[lane, place, arm] = 0.0
+        memory.early_squares[lane, place, arm] = 0.0
+        memory.halted[lane, place, arm] = 0
+        memory.near[lane, place, arm] = 0
+
+
+@kernel
+def binary(state: State) -> bool:
+    """Whether there are many rewards, and all of them 0 or 1."""
+    total = 0
+    for k in range(state.pulls.shape[0]):
+        for m in range(state.pulls.shape[1]):
+            if state.sums[k, m] != state.squares[k, m]:
+                return False
+            total += state.pulls[k, m]
+    return total >= _MANY
+
+
+@kernel
+def compare(state: State, lane: int, position: int) -> None:
+    """Find the least difference of two arms on a block that is more than what rounding does to equal rewards."""
+    memory, size = state.own.sums, 0
+    for arm in range(state.pulls.shape[0]):
+        if state.pulls[arm, lane] > position:
+            reward = state.blocks.rewards[lane, arm, position]
+            if reward == reward:
+                memory.sorted[size] = reward
+                size += 1
+    if size > 1:
+        ascending(memory.sorted, size)
+        memory.largest[lane] = max(memory.largest[lane], memory.sorted[size - 1] - memory.sorted[0])
+        for i in range(1, size):
+            step = memory.sorted[i] - memory.sorted[i - 1]
+            if step > _NOISE * memory.largest[lane] and (memory.least[lane] == 0.0 or step < memory.least[lane]):
+                memory.least[lane] = step
+    memory.compared[lane] = position + 1
+
+
+@kernel
+def take_block(state: State, lane: int, place: int, comparator: int) -> None:
+    """Add the next block to the sums of a comparator."""
+    memory, rewards = state.own.sums, state.blocks.rewards
+    position = memory.upto[lane, place]
+    first = state.own.first_led[lane, comparator]
+    early = first == 0 or position < first - 1
+    mine = rewards[lane, comparator, position]
+    for arm in range(state.pulls.shape[0]):
+        if arm == comparator or state.pulls[arm, lane] <= position:
+            continue
+        gained = mine - rewards[lane, arm, position]
+        if gained != gained:
+            memory.halted[lane, place, arm] = position + 1
+            continue
+        memory.sums[lane, place, arm] += gained
+        memory.squares[lane, place, arm] += gained * gained
+        if early:
+            memory.early_sums[lane, place, arm] += gained
+            memory.early_squares[lane, place, arm] += gained * gained
+    memory.upto[lane, place] = position + 1
+
+
+@kernel
+def typical_spread(state: State, lane: int, place: int, comparator: int) -> float:
+    """The median of the standard deviations of the comparator's differences so far."""
+    memory, size = state.own.sums, 0
+    for arm in range(state.pulls.shape[0]):
+        n = min(state.pulls[arm, lane], memory.upto[lane, place])
+        if arm == comparator or n < 2 or memory.halted[lane, place, arm] > 0:
+            continue
+        total = memory.sums[lane, place, arm]
+        left = memory.squares[lane, place, arm] - total * total / n
+        memory.sorted[size] = math.sqrt(max(0.0, left) / (n - 1))
+        size += 1
+    return lower_median(memory.sorted, size) if size > 0 else 0.0
+
+
+@kernel
+def shows(n: int, total: float, squares: float, bound: float, margin: float, floor: float, need: float) -> bool:
+    """Whether n differences show that their mean is above a bound; `margin` is one bad block that was not seen."""
+    gained = total - n * bound - margin
+    if gained <= 0.0:
+        return False
+    spread = squares - 2.0 * bound * total + n * bound * bound + margin * margin + n * floor
+    # By Cauchy and Schwarz it is no less than that; rounding can make it so where all differences are nearly the bound.
+    spread = max(spread, gained * gained / n)
+    if spread <= _LEAST_SQUARES:
+        return False
+    t = gained / math.sqrt(spread)
+    return at_most(n, t) >= need and log_student(n, t) >= need
+
+
+@kernel
+def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: int, comparator: int) -> None:
+    """Note whom a comparator beats after the blocks it has by now, and whom it is within epsilon of."""
+    memory, own, rules = state.own.sums, state.own, problem.blocks
+    n, first = memory.upto[lane, place], own.first_led[lane, comparator]
+    if n < params.at_least:
+        return
+    margin = 0.0
+    if rules.caution > 0.0:
+        margin = rules.caution * typical_spread(state, lane, place, comparator)
+    step = rules.resolution if rules.resolution > 0.0 else memory.least[lane]
+    if step == 0.0 and n < _WITHOUT_NOISE:
+        return
+    floor = step * step / 12.0
+    level = params.log_level - math.log(params.shares[lane]) + _SLACK
+    pair = level - math.log(params.pair_weight)
+    for arm in range(state.pulls.shape[0]):
+        if arm == comparator or own.beaten[arm] == 1 or state.pulls[arm, lane] < n:
+            continue
+        total, squares = memory.sums[lane, place, arm], memory.squares[lane, place, arm]
+        bound, halted = gap_bound(problem, lane, comparator, arm), memory.halted[lane, place, arm]
+        if halted == 0 and shows(n, total, squares, bound, margin, floor, pair):
+            beat(state, arm)
+        elif params.leader_weight > 0.0 and first > 0 and halted < first and n - first + 1 >= params.at_least:
+            rank = own.led_as[lane, comparator]
+            need = level - math.log(params.leader_weight / (rank * (rank + 1.0)))
+            later = total - memory.early_sums[lane, place, arm]
+            later_squares = squares - memory.early_squares[lane, place, arm]
+            if shows(n - first + 1, later, later_squares, bound, margin, floor, need):
+                beat(state, arm)
+        if (
+            params.epsilon > 0.0
+            and halted == 0
+            and memory.near[lane, place, arm] == 0
+            and shows(n, total, squares, bound - params.epsilon, margin, floor, pair)
+        ):
+            memory.near[lane, place, arm] = 1
+
+
+@kernel
+def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> None:
+    """Look at all evidence in a lane that is new, and note who is beaten."""
+    if binary(state):
+        return
+    own = state.own
+    for blocks in range(1, state.blocks.opened[lane] + 1):
+        is_new = blocks > own.looked[lane, 0]
+        if blocks > own.sums.compared[lane]:
+            compare(state, lane, blocks - 1)
+        for place in range(own.held.shape[1]):
+            comparator = own.held[lane, place] - 1
+            if comparator < 0 or state.pulls[comparator, lane] < blocks:
+                continue
+            if own.sums.upto[lane, place] < blocks:
+                take_block(state, lane, place, comparator)
+            if is_new:
+                judge(problem, params, state, lane, place, comparator)
+    own.looked[lane, 0] = state.blocks.opened[lane]
+
+
+@kernel
+def near_sums(problem: Arrays, params: RaceParams, state: State, lane: int, answer: int, arm: int) -> bool:
+    """Whether the answer was shown to be within epsilon of an arm."""
+    own = state.own
+    for place in range(own.held.shape[1]):
+        if own.held[lane, place] == answer + 1:
+            return bool(own.sums.near[lane, place, arm] == 1)
+    return False

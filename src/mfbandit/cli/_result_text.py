@@ -1,0 +1,106 @@
+"""Results of studies in words."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from mfbandit.cli._output import print_table
+from mfbandit.formatting import amount, percent, shown
+
+if TYPE_CHECKING:
+    from mfbandit.study import ArmResult, Result
+
+__all__ = ["end_code", "print_result", "sentence"]
+
+#: Reasons are cut after so many letters.
+_LONGEST = 400
+#: Exit codes by status; 1 for all others.
+_CODES = {"certified": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
+
+
+def end_code(result: Result) -> int:
+    """The exit code for a result."""
+    return _CODES.get(result.status, 1)
+
+
+def sentence(result: Result) -> str:
+    """Say in one sentence what a study found."""
+    spent = f"{result.pulls:,} pulls that cost {amount(result.cost)}"
+    if result.best is None:
+        found = "there is no answer yet"
+    else:
+        found = f"the best so far is {shown(result.best)!r}, with confidence {percent(result.confidence)}"
+    if result.status == "certified":
+        near = f"is within {amount(result.epsilon)} of the best" if result.epsilon else "is the best"
+        sure = percent(1.0 - result.delta)
+        return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
+    if result.status == "answered":
+        return f"{result.policy} stopped by itself after {spent}, without a certificate; {found}."
+    if result.status == "budget":
+        return f"The budget is spent, on {spent}; {found}."
+    if result.status == "max_cost":
+        return f"All that may be spent is spent, on {spent}; {found}."
+    if result.status == "violation":
+        return f"The study stopped after {spent}: {'; '.join(result.violations)}; {found}."
+    if result.status == "failed":
+        why = "; ".join([*result.reasons, *result.retired.values()]) or "an evaluation failed too often"
+        return f"The study failed after {spent}: {shown(' '.join(why.split()), _LONGEST)}; {found}."
+    if result.status == "cancelled":
+        return f"Ended early, after {spent}; {found}. Run it again to go on."
+    return f"Running, after {spent}; {found}."
+
+
+def print_result(result: Result) -> None:
+    """Print a sentence, and a table with a row per arm."""
+    print(sentence(result))
+    if not result.pulls:
+        return
+    fidelities = list(result.arms[0].pulls)
+    known = "the best is ahead by" if result.on_blocks else "true mean"
+    headings = ("arm", known, *(shown(name, 16) for name in fidelities), "cost")
+    rows = [
+        (
+            shown(arm.arm, 24) + (" *" if arm.arm == result.best else ""),
+            _known(result, arm),
+            *(f"{count:,}" for count in arm.pulls.values()),
+            amount(arm.cost),
+        )
+        for arm in result.arms
+    ]
+    if result.status != "violation":
+        for broken in result.violations:
+            print(f"Beware: {broken}.")
+    print()
+    what = "How far the best is ahead of each arm" if result.on_blocks else "Bounds of the true means"
+    print_table(headings, rows, title=f"{what}, and pulls by fidelity:")
+    if result.tied:
+        equal = ", ".join(repr(shown(arm)) for arm in result.tied)
+        print(f"Exactly as good on all blocks as {shown(result.best or '')!r}: {equal}.")
+    if result.regret_bound is not None and result.status != "certified":
+        print(f"No arm is better than {shown(result.best or '')!r} by more than {amount(result.regret_bound)}.")
+    if result.status != "failed":
+        for arm, why in result.retired.items():
+            print(f"{shown(arm)} was retired: {shown(' '.join(why.split()), _LONGEST)}")
+
+
+def _known(result: Result, arm: ArmResult) -> str:
+    """What is known of an arm: its true mean or, on blocks, how far the best is ahead of it."""
+    if arm.retired is not None:
+        return "retired"
+    if not result.on_blocks:
+        return _interval(arm.low, arm.high)
+    if arm.arm not in result.differences:
+        return ""
+    low, high = result.differences[arm.arm]
+    return "nothing, they are equal" if arm.arm in result.tied else f"{_end(low)} to {_end(high)}"
+
+
+def _end(value: float) -> str:
+    return f"{value:.3f}" if math.isfinite(value) else "unknown"
+
+
+def _interval(low: float, high: float) -> str:
+    if not math.isfinite(low + high):
+        return "not known"
+    return f"{low:.3f}..{high:.3f}"

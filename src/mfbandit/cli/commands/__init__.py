@@ -1,0 +1,1 @@
+"""The commands, in the order that ``mfbandit --help`` shows them."""

@@ -1,0 +1,60 @@
+"""Every command, in the order that ``mfbandit --help`` shows them. Adding one is one line here.
+
+Modules of commands import typer and the standard library only; what they need else they import when
+they run, so that the help is there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from mfbandit.cli.commands._bounds import bounds
+from mfbandit.cli.commands._catalogue import instances, policies
+from mfbandit.cli.commands._demo import demo
+from mfbandit.cli.commands._forecast_command import forecast
+from mfbandit.cli.commands._reproduce_command import reproduce
+from mfbandit.cli.commands._run_command import run
+from mfbandit.cli.commands._simulate_command import simulate
+from mfbandit.cli.commands._study_commands import ask, best, export, fail, import_, retry, status, tell
+from mfbandit.cli.commands._verify_command import verify
+
+__all__ = ["COMMANDS", "Command"]
+
+LOOK, STUDIES, RESEARCH = "Look around", "Studies", "Simulations and theory"
+
+
+class Command(NamedTuple):
+    """A command: its function, the panel of the help it stands in, its name if not the function's.
+
+    Settings are those of the parser of its arguments.
+    """
+
+    function: Callable[..., Any]
+    panel: str
+    name: str | None = None
+    settings: dict[str, Any] | None = None
+
+
+#: A reward may be negative: what is no option is an argument.
+_NUMBERS = {"ignore_unknown_options": True}
+
+COMMANDS: list[Command] = [
+    Command(demo, LOOK),
+    Command(instances, LOOK),
+    Command(policies, LOOK),
+    Command(run, STUDIES),
+    Command(status, STUDIES),
+    Command(best, STUDIES),
+    Command(ask, STUDIES),
+    Command(tell, STUDIES, settings=_NUMBERS),
+    Command(fail, STUDIES),
+    Command(retry, STUDIES),
+    Command(verify, STUDIES),
+    Command(export, STUDIES),
+    Command(import_, STUDIES, "import"),
+    Command(simulate, RESEARCH),
+    Command(forecast, RESEARCH),
+    Command(bounds, RESEARCH),
+    Command(reproduce, RESEARCH),
+]

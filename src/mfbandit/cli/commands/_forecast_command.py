@@ -1,0 +1,91 @@
+"""``mfbandit forecast``: what a study will cost, before anything is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mfbandit.cli._options import Delta, InstanceName, Json, Seed, check_finite
+from mfbandit.cli._output import complain, print_json, print_table
+from mfbandit.formatting import amount
+
+if TYPE_CHECKING:
+    from mfbandit.simulation import Forecast
+
+__all__ = ["forecast"]
+
+
+def forecast(
+    instance: InstanceName,
+    delta: Delta = 0.05,
+    epsilon: Annotated[float, typer.Option(help="An answer this close to the best is good enough.")] = 0.0,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="name or name:key=value,...; repeat to compare.",
+            show_default="mf-toptwo and lucb-c",
+        ),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Simulated runs of each.")] = 100,
+    seed: Seed = 0,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(help="Cost at which a run is given up.", show_default="very high"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the cost against the confidence as a picture (.png, .svg or .pdf)."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Foretell what identifying the best arm will cost, and which fidelities to use.
+
+    The instance holds your guesses: means, costs and biases. Every set of fidelities is simulated.
+
+    Example: [bold]mfbandit forecast judges --delta 0.01 --out judges.png[/bold]
+    """
+    from mfbandit.errors import InvalidInput
+    from mfbandit.files import complete_file
+    from mfbandit.simulation import forecast as run
+
+    check_finite("max_cost", max_cost)
+    # A wrong ending must not cost the time of the simulations.
+    if out is not None and out.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise InvalidInput(f"a picture must end in .png, .svg or .pdf, got {str(out)!r}")
+    if out is not None and not out.parent.is_dir():
+        raise InvalidInput(f"the folder {str(out.parent)!r} for the picture does not exist")
+    settings = {} if policy is None else {"policies": policy}
+    found = run(instance, delta=delta, epsilon=epsilon, trials=trials, seed=seed, max_cost=max_cost, **settings)
+    if out is not None:
+        with complete_file(out, binary=True) as file:
+            found.figure().savefig(file, format=out.suffix[1:].lower(), dpi=160)
+        complain(f"the cost against the confidence is drawn in {out}")
+    if json:
+        print_json(found.to_json())
+    else:
+        _show(found)
+
+
+def _show(found: Forecast) -> None:
+    print(f"{found.advice}\n")
+    rows = []
+    for row in found.rows:
+        ended = row.stopped_rate == 1.0
+        rows.append(
+            (
+                row.policy,
+                " + ".join(row.fidelities),
+                f"{'' if ended else 'more than '}{amount(row.mean_cost)} ± {amount(row.standard_error, 2)}",
+                amount(row.limit),
+                f"{row.error_rate:.1%}",
+            )
+        )
+    print_table(("policy", "fidelities", "expected cost", "limit", "wrong"), rows)
+    print(
+        f"\nDelta {found.delta:g}, {found.trials} simulated runs of each, seed {found.seed}. The limit is "
+        "what no policy can\nundercut with these fidelities. All this holds if the guessed means are right."
+    )

@@ -1,0 +1,260 @@
+"""``mfbandit status``, ``ask``, ``tell`` and so on: studies in a storage, for workers of any kind."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from mfbandit.cli._options import AllowChangedPolicy, Json
+from mfbandit.cli._output import complain, print_json, print_table
+from mfbandit.errors import InvalidInput
+from mfbandit.formatting import amount
+from mfbandit.storage import PATIENCE_SECONDS
+
+if TYPE_CHECKING:
+    from mfbandit.model import Pull
+    from mfbandit.study import Study
+
+__all__ = ["ask", "best", "export", "fail", "import_", "retry", "status", "tell"]
+
+StorageUrl: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="STORAGE",
+        help="A SQLite file, sqlite:///file.db or postgresql://...",
+        show_default=False,
+    ),
+]
+StudyName: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--study", help="Its name, where a storage holds several.", show_default=False),
+]
+Patience: TypeAlias = Annotated[
+    float, typer.Option(help="Seconds for which a storage that does not answer is tried again.")
+]
+PullId: TypeAlias = Annotated[int, typer.Argument(metavar="PULL", help="Its id.", show_default=False)]
+
+
+def status(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
+    """Show how far a study is, or which studies a storage holds.
+
+    Example: [bold]mfbandit status judges.db[/bold]
+    """
+    from mfbandit.cli._result_text import print_result, sentence
+    from mfbandit.formatting import shown
+    from mfbandit.storage import open_storage
+    from mfbandit.study import load_study
+
+    place = open_storage(storage, existing=True, patience=patience)
+    names = list(place.headers())
+    if study is None and len(names) != 1:
+        results = [load_study(place, name).result() for name in names]
+        if json:
+            print_json([result.to_json() for result in results])
+        elif results:
+            print_table(("study", "where it stands"), [(shown(r.study), sentence(r)) for r in results])
+        else:
+            print("The storage holds no study.")
+        return
+    opened = load_study(place, study)
+    result, out = opened.result(), _out(opened)
+    if json:
+        print_json({**result.to_json(), "out": out, "blocks": opened.settings.problem.blocks})
+        return
+    print_result(result)
+    problem = opened.settings.problem
+    if problem.blocks is not None:
+        drawn = "every pull on a block of its own" if opened.settings.policy.independent else "arms share them"
+        print(f"The problem has {problem.blocks} blocks: {drawn}.")
+    if out:
+        print(f"{out} pull{'s are' if out > 1 else ' is'} being evaluated.")
+
+
+def ask(
+    storage: StorageUrl,
+    n: Annotated[int, typer.Option("-n", help="How many at most.")] = 1,
+    lease: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which they are handed out to others.", show_default="what the study says"),
+    ] = None,
+    study: StudyName = None,
+    allow_changed_policy: AllowChangedPolicy = False,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Get pulls to evaluate; report each with [bold]mfbandit tell[/bold] or [bold]mfbandit fail[/bold].
+
+    Exit code 1 if none can be handed out now: the study is done, or waits for pulls that are out.
+
+    Example: [bold]mfbandit ask judges.db -n 4 --json[/bold]
+    """
+    from mfbandit.formatting import shown
+
+    opened = _open(storage, study, patience, allow_changed_policy)
+    pulls = opened.ask(n, lease_seconds=lease)
+    where = opened.status
+    if json:
+        print_json({"status": where, "pulls": [_plain(pull) for pull in pulls]})
+    elif pulls:
+        on_blocks = pulls[0].block is not None
+        headings = ("pull", "arm", "fidelity", *(("block", "its seed") if on_blocks else ("seed", "index")), "cost")
+        rows = [
+            (
+                str(p.id),
+                shown(p.arm),
+                shown(p.fidelity),
+                *((str(p.block), str(p.block_seed)) if on_blocks else (str(p.seed), str(p.index))),
+                amount(p.cost),
+            )
+            for p in pulls
+        ]
+        print_table(headings, rows)
+    if not pulls:
+        waits = f"{_out(opened)} pulls are out, and their results are needed first"
+        complain(f"nothing to evaluate now: {waits if where == 'running' else f'the study is {where}'}")
+        raise typer.Exit(1)
+
+
+def tell(
+    storage: StorageUrl,
+    pull: PullId,
+    reward: Annotated[str, typer.Argument(metavar="REWARD", help="A number.", show_default=False)],
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Report the reward of a pull.
+
+    A pull counts once: what comes after its first reward is not recorded.
+
+    Example: [bold]mfbandit tell judges.db 17 0.75[/bold]
+    """
+    try:
+        value = float(reward)
+    except ValueError:
+        raise InvalidInput(f"a reward must be a number, got {reward!r}") from None
+    opened = _open(storage, study, patience)
+    _confirm(opened, pull, opened.tell(pull, value), json)
+
+
+def fail(
+    storage: StorageUrl,
+    pull: PullId,
+    reason: Annotated[str, typer.Argument(help="What went wrong.", show_default=False)] = "",
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Report that the evaluation of a pull failed, so that it is tried again.
+
+    Example: [bold]mfbandit fail judges.db 17 "the judge did not answer"[/bold]
+    """
+    opened = _open(storage, study, patience)
+    _confirm(opened, pull, opened.fail(pull, reason), json)
+
+
+def retry(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
+    """Go on with a study that stopped because an evaluation failed too often.
+
+    Example: [bold]mfbandit retry judges.db[/bold]
+    """
+    opened = _open(storage, study, patience)
+    forgiven = opened.retry()
+    if json:
+        print_json({"status": opened.status, "counted": forgiven})
+    elif not forgiven:
+        complain(f"there is nothing to try again: the study is {opened.status}")
+
+
+def best(
+    storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
+) -> None:
+    """Print the best arm so far and how sure it is; exit code 1 if there is none yet.
+
+    Example: [bold]mfbandit best judges.db[/bold]
+    """
+    from mfbandit.cli._result_text import sentence
+
+    result = _open(storage, study, patience).result()
+    if json:
+        print_json(result.to_json())
+    else:
+        print(sentence(result))
+    if result.best is None:
+        raise typer.Exit(1)
+
+
+def export(
+    storage: StorageUrl,
+    file: Annotated[Path | None, typer.Argument(help="Where to write.", show_default="the standard output")] = None,
+    study: StudyName = None,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Write a study as JSON lines: all its pulls, results and failures, in order.
+
+    Example: [bold]mfbandit export judges.db judges.jsonl[/bold]
+    """
+    opened = _open(storage, study, patience)
+    if file is not None and str(file) != "-":
+        if not file.absolute().parent.is_dir():
+            raise InvalidInput(f"there is no folder {str(file.parent)!r} to write {file.name!r} in")
+        opened.export(file)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        opened.export(Path(folder) / "study.jsonl")
+        with open(Path(folder) / "study.jsonl", encoding="utf-8") as lines:
+            shutil.copyfileobj(lines, sys.stdout)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="What 'mfbandit export' wrote.", show_default=False)],
+    storage: StorageUrl,
+    study: Annotated[str | None, typer.Option("--study", help="A new name.", show_default="the one it had")] = None,
+    json: Json = False,
+) -> None:
+    """Read an exported study into a storage, where it can go on.
+
+    Example: [bold]mfbandit import judges.jsonl other.db[/bold]
+    """
+    from mfbandit.cli._result_text import sentence
+    from mfbandit.study import import_study
+
+    result = import_study(file, storage, study).result()
+    if json:
+        print_json(result.to_json())
+    else:
+        print(sentence(result))
+
+
+def _open(storage: str, name: str | None, patience: float, allow_changed_policy: bool = False) -> Study:
+    from mfbandit.study import load_study
+
+    return load_study(storage, name, patience=patience, allow_changed_policy=allow_changed_policy)
+
+
+def _out(study: Study) -> int:
+    """How many pulls are handed out and have no result yet."""
+    return len(study.current().round.leases)
+
+
+def _plain(pull: Pull) -> dict[str, Any]:
+    """A pull for programs."""
+    plain = {key: getattr(pull, key) for key in ("id", "arm", "fidelity", "cost", "seed", "index")}
+    return plain if pull.block is None else {**plain, "block": pull.block, "block_seed": pull.block_seed}
+
+
+def _confirm(study: Study, pull: int, counts: bool, json: bool) -> None:
+    """Say whether a report counts, and where the study stands."""
+    if json:
+        print_json({"pull": pull, "counted": counts, "status": study.status})
+    elif not counts:
+        complain(f"pull {pull} had its result already, or is no longer wanted: this one does not count")

@@ -1,0 +1,243 @@
+"""Evidence W(v) that one arm is better than another, from all their fidelities.
+
+For arms a and b and a number v, W(v) is evidence against "mu_a <= v <= mu_b" (with epsilon against
+"mu_a + epsilon <= v <= mu_b"). Under that hypothesis the stream (a, m) has mean at most
+v - epsilon + zeta_m, and the stream (b, m) at least v - zeta_m, which is handled as its mirror image
+(x -> 1 - x, for Gaussian rewards x -> -x). `levels` gives each stream's likelihood ratios LR_(k,m,i).
+
+**Mixing.** A separate mixture per arm would pay half a log n twice. The two arms share one unknown, the
+gap between them, so one joint prior over its scale is enough: a prior pi_i over levels of arm a, and a
+prior rho_d over how far arm b's level is from it (the two may be pulled unequally). An arm's level i is
+
+- T_k[i] = LR_(k,M,i): the truest fidelity alone;
+- X_k[i] = sum_m 1/M LR_(k,m,i) prod_(m' != m) H_(k,m'): one fidelity carries the gap and the others
+  help, with H = (1 - w) + w sum_i pi_i LR_i;
+- Z_k[i] = prod_m LR_(k,m,i) of the *active* rewards only. Whether a reward is active is decided before
+  its pull (see `mf-toptwo`), so no prior over fidelities has to be paid.
+
+W(v) = sum_i pi_i sum_d rho_d (t T_a[i] T_b[i+d] + x X_a[i] X_b[i+d] + z Z_a[i] Z_b[i+d]), plus the same
+for the fallback levels; t + x + z = 1, and W is the T part alone if there is one fidelity.
+
+**Proof that W(v) is safe.** A pull moves one stream. Products over distinct streams, and averages of
+total weight at most 1, of supermartingales started at 1 are supermartingales started at 1; rewards that
+are left out of Z by a decision made before their pull change nothing. So for the best arm * and
+v = mu_*, every W_(a,*)(v) stays below (K-1)/delta for ever with probability at least 1 - delta/(K-1)
+(Ville), whatever the sampling rule, the batches and the moment of looking. If "a beats b" requires
+inf_v log W_(a,b)(v) >= log((K-1)/delta), then * is ever beaten by any arm with probability at most delta.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from mfbandit.confidence.pair._likelihood_levels import (
+    FALLBACK,
+    LEVELS,
+    WIDTH,
+    Cell,
+    Stream,
+    cost_octave,
+    inside,
+    stream_levels,
+    stretch,
+)
+from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints, floats, kernel
+
+__all__ = ["STACK", "Active", "Hypothesis", "PairScratch", "Rewards", "log_evidence"]
+
+#: Prior of the levels, proportional to 1 / (i + 6), and of the fallback.
+_FALLBACK_PRIOR = 0.05
+_HARMONIC = sum(1.0 / (i + 6.0) for i in range(LEVELS))
+_PRIOR = tuple((1.0 - _FALLBACK_PRIOR) / (i + 6.0) / _HARMONIC for i in range(LEVELS))
+#: The two arms' levels differ by d with prior proportional to _NEAR^|d|, of total 1 over all integers.
+_NEAR = 0.55
+_OFFSET_PRIOR = (1.0 - _NEAR) / (1.0 + _NEAR)
+#: How much a fidelity that does not carry the gap may help.
+_HELP = 0.3
+#: Weights of the truest fidelity alone, of one carrying fidelity, and of the active rewards.
+_TRUEST, _CARRIED, _ACTIVE = 0.1, 0.1, 0.8
+#: Which rewards of a stream.
+_OF_ALL, _OF_ACTIVE = 0, 1
+#: Cells of v that wait at once.
+STACK = 64
+
+
+class Active(NamedTuple):
+    """Statistics of every stream, of the active rewards or of all."""
+
+    pulls: Floats | Ints = floats("arms", "fidelities")
+    sums: Floats = floats("arms", "fidelities")
+    squares: Floats = floats("arms", "fidelities")
+
+
+class PairScratch(NamedTuple):
+    """What a certificate needs while it is computed."""
+
+    levels: Floats = floats(6, WIDTH, kept=False)
+    """T, X and Z of the better arm, level by level, then those of the worse one."""
+    streams: Floats = floats("fidelities", WIDTH, kept=False)
+    """Likelihood ratios of one arm's streams."""
+    helps: Floats = floats("fidelities", kept=False)
+    """log H of one arm's streams."""
+    stack: Floats = floats(STACK, kept=False)
+    """Ends of the cells of v that wait."""
+
+
+class Hypothesis(NamedTuple):
+    """What is to be refuted: that `worse` is not the worse one, or not by more than `epsilon`."""
+
+    better: int
+    worse: int
+    epsilon: float
+    """In unit scale."""
+    evidence: int
+    """Which likelihood ratios: see `mfbandit.confidence.pair._likelihood_levels`."""
+
+
+class Rewards(NamedTuple):
+    """Statistics of all rewards, and of the active ones."""
+
+    seen: Active
+    active: Active
+
+
+@kernel
+def stream_of(rewards: Rewards, part: int, arm: int, m: int) -> Stream:
+    """All rewards of a stream, or its active ones."""
+    if part == _OF_ACTIVE:
+        return Stream(
+            float(rewards.active.pulls[arm, m]),
+            float(rewards.active.sums[arm, m]),
+            float(rewards.active.squares[arm, m]),
+        )
+    return Stream(
+        float(rewards.seen.pulls[arm, m]), float(rewards.seen.sums[arm, m]), float(rewards.seen.squares[arm, m])
+    )
+
+
+@kernel
+def mirrored(stream: Stream, gaussian: bool) -> Stream:
+    """The stream of the rewards 1 - x, or -x."""
+    mirror = 0.0 if gaussian else 1.0
+    squared = stream.squared - mirror * (2.0 * stream.total - stream.n)
+    return Stream(stream.n, mirror * stream.n - stream.total, squared)
+
+
+@kernel
+def cell_of_stream(problem: Arrays, hypothesis: Hypothesis, side: int, cell: Cell, m: int) -> Cell:
+    """The q of a stream that go with a cell of v."""
+    arm = hypothesis.better if side == 0 else hypothesis.worse
+    bias = problem.bias[arm, m]
+    if side == 0:
+        shift = bias - hypothesis.epsilon
+        return Cell(cell.low + shift, cell.high + shift, cell.first + shift, cell.last + shift, cell.cap)
+    shift = (0.0 if problem.reward_code == GAUSSIAN else 1.0) + bias
+    return Cell(shift - cell.high, shift - cell.low, shift - cell.first, shift - cell.last, cell.cap)
+
+
+@kernel
+def help_of(streams: Floats, m: int, scale: float) -> float:
+    """The log of H of a stream, from its levels."""
+    mixed = _FALLBACK_PRIOR * streams[m, FALLBACK]
+    for i in range(LEVELS):
+        mixed += _PRIOR[i] * streams[m, i]
+    return math.log((1.0 - _HELP) * math.exp(-scale) + _HELP * mixed) + scale
+
+
+@kernel
+def carried_levels(problem: Arrays, side: int, cap: float, helped: float, scratch: PairScratch) -> None:
+    """Write T_k and X_k from the levels of all streams, and a Z_k of no rewards."""
+    fidelities = problem.cost.shape[1]
+    streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
+    t, x, z, scale = 3 * side, 3 * side + 1, 3 * side + 2, 0.25 * cap
+    unit, most = math.exp(-scale), math.exp(cap - 2.0 * scale)
+    for i in range(WIDTH):
+        levels[t, i] = streams[problem.truest, i] * unit
+        levels[x, i] = 0.0
+        levels[z, i] = unit * unit
+    if fidelities > 1:
+        for m in range(fidelities):
+            weight = math.exp(min(helped - helps[m], cap) - scale) / fidelities
+            for i in range(WIDTH):
+                levels[x, i] = min(most, levels[x, i] + weight * float(streams[m, i]))
+
+
+@kernel
+def arm_levels(
+    problem: Arrays, hypothesis: Hypothesis, side: int, cell: Cell, rewards: Rewards, scratch: PairScratch
+) -> None:
+    """Write T_k, X_k and Z_k, level by level, at their smallest over a cell of v.
+
+    They are scaled by e^(-cap / 2), so that products of two stay within floating point where it matters
+    for any cap up to 900 (one that overflows is above the cap anyhow).
+    `side` is 0 for the better arm and 1 for the worse one.
+    """
+    fidelities, gaussian = problem.cost.shape[1], problem.reward_code == GAUSSIAN
+    arm = hypothesis.better if side == 0 else hypothesis.worse
+    streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
+    z, scale = 3 * side + 2, 0.25 * cell.cap
+    unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cell.cap - 2.0 * scale)
+    helped = 0.0
+    # All rewards and the active ones take turns: a second call of `stream_levels` would take long to compile.
+    for part in range(_OF_ACTIVE + 1 if fidelities > 1 else 1):
+        for m in range(fidelities):
+            stream = stream_of(rewards, part, arm, m)
+            if stream.n == 0.0:
+                if part == _OF_ALL:
+                    helps[m] = 0.0
+                    for i in range(WIDTH):
+                        streams[m, i] = unit
+                continue
+            # Where all rewards are active, their levels are there already.
+            if part == _OF_ALL or stream.n != rewards.seen.pulls[arm, m]:
+                octave = cost_octave(problem.cost[arm, m], problem.cost[arm, problem.truest])
+                within = cell_of_stream(problem, hypothesis, side, cell, m)
+                facing = mirrored(stream, gaussian) if side == 1 else stream
+                stream_levels(hypothesis.evidence, facing, within, octave, problem.sigma, streams, m)
+            if part == _OF_ACTIVE:
+                for i in range(WIDTH):
+                    levels[z, i] = min(most, float(levels[z, i]) * float(streams[m, i]) * back)
+            elif fidelities > 1:
+                helps[m] = help_of(streams, m, scale)
+                helped += helps[m]
+        if part == _OF_ALL:
+            carried_levels(problem, side, cell.cap, helped, scratch)
+
+
+@kernel
+def mixed_levels(levels: Floats, better: int, worse: int) -> float:
+    """The sum over levels i and offsets d of pi_i rho_d better[i] worse[i + d] of two rows, fallback included."""
+    # A product may overflow to infinity: Python's floats do so in silence, NumPy's with a warning.
+    # The offset prior is geometric on both sides, so one pass up and one pass down give all sums.
+    value, carried = 0.0, 0.0
+    for i in range(LEVELS):
+        carried = _NEAR * carried + float(levels[worse, i])
+        value += _PRIOR[i] * float(levels[better, i]) * carried
+    carried = 0.0
+    for i in range(LEVELS - 1, -1, -1):
+        value += _PRIOR[i] * float(levels[better, i]) * _NEAR * carried
+        carried = _NEAR * carried + float(levels[worse, i])
+    fallback = float(levels[better, FALLBACK]) * float(levels[worse, FALLBACK])
+    return _OFFSET_PRIOR * value + _FALLBACK_PRIOR * fallback
+
+
+@kernel
+def log_evidence(
+    problem: Arrays, hypothesis: Hypothesis, low: float, high: float, cap: float, rewards: Rewards, scratch: PairScratch
+) -> float:
+    """A lower bound of log W(v) for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
+    first, last = 0.0, 0.0
+    if problem.reward_code != GAUSSIAN:
+        number = stretch(low, False)
+        first = inside(number)
+        last = first if low == high else inside(max(number, stretch(high, True)))
+    cell = Cell(low, high, first, last, cap)
+    for side in range(2):
+        arm_levels(problem, hypothesis, side, cell, rewards, scratch)
+    value = 0.0
+    parts = 3 if problem.cost.shape[1] > 1 else 1
+    for part in range(parts):
+        weight = _TRUEST if part == 0 else (_CARRIED if part == 1 else _ACTIVE)
+        value += (weight if parts > 1 else 1.0) * mixed_levels(scratch.levels, part, part + 3)
+    return math.log(value) + cap if value > 0.0 else -math.inf

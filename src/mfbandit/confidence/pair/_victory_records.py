@@ -1,0 +1,180 @@
+"""Victories: what a policy keeps of the moment at which a pair certificate beat an arm.
+
+The final statistics alone need not prove a victory again, so a policy that stops by
+`mfbandit.confidence.pair` (`Algorithm.evidence` is "pairs") keeps both arms' statistics as they were. Who
+beat an arm is in `State.arm_flags` (arm + 1), the rest in `state.own.victories`.
+
+The parameters of such a policy have the fields of `PairParams`. Rewards are *active* as its memory says in
+`state.own.active`; where it has no such field, all of them are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from mfbandit.confidence._estimate import truth
+from mfbandit.confidence.pair._mixture import Active, Hypothesis, PairScratch
+from mfbandit.confidence.pair._proof import PROVEN, Guess, infimum, prove
+from mfbandit.core import Arrays, Floats, State, compiled_or_plain, floats, group, keep_arms, kernel, new_state
+
+__all__ = [
+    "PairMemory",
+    "PairParams",
+    "Victories",
+    "beaten_records",
+    "evidence",
+    "evidence_of_record",
+    "from_record",
+    "proves",
+    "record",
+    "record_now",
+]
+
+#: The statistics of a victory, in their order.
+#: The two arms of a record, where they stand alone.
+WINNER, LOSER = 0, 1
+_NAMES = ("pulls", "sums", "squares", "active_pulls", "active_sums", "active_squares")
+#: Variance that is ascribed to a bias, as a part of its squared bound, where a search starts.
+_DOUBT = 1.2
+
+
+class PairParams(Protocol):
+    """What the parameters of every policy that stops by pairs say."""
+
+    @property
+    def threshold(self) -> float:
+        """log((K - 1) / delta)."""
+
+    @property
+    def epsilon(self) -> float:
+        """What an answer may be worse by, in unit scale."""
+
+    @property
+    def evidence(self) -> int:
+        """Which likelihood ratios: see `mfbandit.confidence.pair._likelihood_levels`."""
+
+
+class Victories(NamedTuple):
+    """What was known at the moments of victories."""
+
+    statistics: Floats = floats("arms", 2, "fidelities", 6)
+    """By beaten arm: of the winner, then of the loser, by fidelity: n, S, Q, and n, S, Q of the active rewards."""
+
+
+class PairMemory(NamedTuple):
+    """All that is needed to compute a certificate."""
+
+    active: Active = group(Active)
+    scratch: PairScratch = group(PairScratch)
+
+
+@kernel
+def record(state: State, active: Active, winner: int, loser: int) -> None:
+    """Note who beat an arm, with both arms' statistics, all and active, at this moment."""
+    state.arm_flags[loser] = winner + 1
+    kept = state.own.victories.statistics
+    for side in range(2):
+        arm = winner if side == 0 else loser
+        for m in range(state.pulls.shape[1]):
+            kept[loser, side, m, 0] = state.pulls[arm, m]
+            kept[loser, side, m, 1] = state.sums[arm, m]
+            kept[loser, side, m, 2] = state.squares[arm, m]
+            kept[loser, side, m, 3] = active.pulls[arm, m]
+            kept[loser, side, m, 4] = active.sums[arm, m]
+            kept[loser, side, m, 5] = active.squares[arm, m]
+
+
+def beaten_records(problem: Arrays, params: PairParams, state: State) -> list[dict[str, Any]]:
+    """Read, for every beaten arm, who beat it and what both arms' statistics were at that moment.
+
+    Returns
+    -------
+    list of dict
+        ``arm``, ``by`` (indices), ``evidence`` (proven log evidence at that moment), and ``winner`` and
+        ``loser``: for each the lists ``pulls, sums, squares`` and ``active_pulls, active_sums,
+        active_squares``, one number per fidelity in use, rewards in unit scale.
+    """
+    kept = state.own.victories.statistics
+    found = []
+    for arm, note in enumerate(state.arm_flags.tolist()):
+        if note > 0:
+            winner, loser = ({name: side[:, i].tolist() for i, name in enumerate(_NAMES)} for side in kept[arm])
+            entry = {"arm": arm, "by": note - 1, "evidence": float(params.threshold), "winner": winner, "loser": loser}
+            found.append(entry)
+    return found
+
+
+def record_now(problem: Arrays, params: PairParams, state: State, winner: int, loser: int) -> dict[str, Any]:
+    """Both arms' statistics as they are, in the form of a record."""
+    active = getattr(state.own, "active", state)
+    sides = {}
+    for side, arm in (("winner", winner), ("loser", loser)):
+        numbers = [getattr(part, name)[arm] for part in (state, active) for name in Active._fields]
+        sides[side] = {name: part.tolist() for name, part in zip(_NAMES, numbers, strict=True)}
+    return {"arm": loser, "by": winner, **sides}
+
+
+def from_record(problem: Arrays, entry: dict[str, Any]) -> tuple[Arrays, State]:
+    """Rebuild what a record tells of: the two arms alone, the winner first."""
+    pair = keep_arms(problem, [entry["by"], entry["arm"]])
+    state = new_state(pair, PairMemory)
+    for arm, side in ((WINNER, entry["winner"]), (LOSER, entry["loser"])):
+        state.pulls[arm] = np.asarray(side["pulls"], dtype=np.int64)
+        for name in ("sums", "squares"):
+            getattr(state, name)[arm] = side[name]
+        for name in Active._fields:
+            getattr(state.own.active, name)[arm] = side[f"active_{name}"]
+    return pair, state
+
+
+def _claim(problem: Arrays, params: PairParams, state: State) -> tuple[Hypothesis, Guess]:
+    """What a record is to refute, and where to begin the search for the least evidence."""
+    first, second = (truth(problem, _DOUBT, state, arm)[0] for arm in (WINNER, LOSER))
+    gap = abs(first - second) + params.epsilon
+    guess = Guess(0.5 * (first + params.epsilon + second), 0.1 * gap + 1e-3 * problem.sigma)
+    return Hypothesis(WINNER, LOSER, float(params.epsilon), int(params.evidence)), guess
+
+
+def proves(
+    problem: Arrays, params: PairParams, entry: dict[str, Any], threshold: float, *, fast: bool | None = None
+) -> bool:
+    """Whether the statistics of a record prove, again and by themselves, that its arm was beaten."""
+    pair, state = from_record(problem, entry)
+    hypothesis, guess = _claim(pair, params, state)
+    run = prove if fast is False else compiled_or_plain(prove)
+    verdict = run(pair, hypothesis, state, threshold - 1e-9, guess, state.own.active, state.own.scratch)
+    return bool(verdict.status == PROVEN)
+
+
+def evidence(
+    problem: Arrays, params: PairParams, state: State, better: int, worse: int, *, fast: bool | None = None
+) -> float:
+    """Compute a proven lower bound of inf_v log W for "better beats worse", from the statistics so far.
+
+    Parameters
+    ----------
+    problem, params, state
+        As `plan` sees them; the state is not changed.
+    better, worse : int
+        The two arms.
+    fast : bool, optional
+        Compile it, or run it as plain Python, with the same result; by default compiled where numba is there.
+
+    Returns
+    -------
+    float
+        Natural logarithm of the evidence; at most 750, and tight to about 0.02.
+    """
+    return evidence_of_record(problem, params, record_now(problem, params, state, better, worse), fast=fast)
+
+
+def evidence_of_record(
+    problem: Arrays, params: PairParams, entry: dict[str, Any], *, fast: bool | None = None
+) -> float:
+    """Compute the same from the statistics of a record."""
+    pair, state = from_record(problem, entry)
+    hypothesis, guess = _claim(pair, params, state)
+    run = infimum if fast is False else compiled_or_plain(infimum)
+    return float(run(pair, hypothesis, state, guess, 0.01, state.own.active, state.own.scratch))

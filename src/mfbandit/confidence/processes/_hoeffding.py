@@ -1,0 +1,46 @@
+"""Hoeffding's bound without t (bound name ``hoeffding``): a normal mixture with sigma = 1/2.
+
+A reward in [0, 1] has noise no heavier than a normal one of sigma 1/2 (Hoeffding's lemma). Gaussian
+rewards use their own sigma. The bounds are as wide at a mean of 1/2 as near 0 or 1; `kl` is sharper
+there.
+"""
+
+from __future__ import annotations
+
+from mfbandit.confidence.processes._gaussian import normal_log_e, normal_reach
+from mfbandit.confidence.processes._rounding import OUTWARD, level
+from mfbandit.core import GAUSSIAN, Arrays, kernel
+
+__all__ = ["above", "below", "level", "log_e_above", "log_e_below"]
+
+#: Prior pulls rho. Rewards in [0, 1] need some 30 pulls before any bound of this shape can separate
+#: two means, so the mixture need not be sharp earlier and pays less later.
+_RHO = 32.0
+
+
+@kernel
+def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+    """Log e-value against "mean <= q"."""
+    return normal_log_e(problem.sigma, _RHO, n, total - n * q) if n > 0 else 0.0
+
+
+@kernel
+def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+    """Log e-value against "mean >= q"."""
+    return normal_log_e(problem.sigma, _RHO, n, n * q - total) if n > 0 else 0.0
+
+
+@kernel
+def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+    """Upper confidence bound on the mean of one stream; width = log(1/alpha)."""
+    bound = (total + normal_reach(problem.sigma, _RHO, n, width)) / n
+    bound += OUTWARD * (abs(bound) + abs(total) / n)
+    return bound if problem.reward_code == GAUSSIAN else min(1.0, bound)
+
+
+@kernel
+def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+    """Lower confidence bound on the mean of one stream; width = log(1/alpha)."""
+    bound = (total - normal_reach(problem.sigma, _RHO, n, width)) / n
+    bound -= OUTWARD * (abs(bound) + abs(total) / n)
+    return bound if problem.reward_code == GAUSSIAN else max(0.0, bound)

@@ -1,0 +1,39 @@
+"""The evidence of races on blocks, from raw rewards."""
+
+from mfbandit.confidence.race._bets import bet, capital, impossible, null_mean, outcome, start
+from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths
+from mfbandit.confidence.race._lane import Lane
+from mfbandit.confidence.race._race import Race
+from mfbandit.confidence.race._rules import (
+    BLOCKS_WITHOUT_NOISE,
+    LEAST_SQUARES,
+    bet_count,
+    blocks_at_least,
+    lane_shares,
+    weights,
+)
+from mfbandit.confidence.race._student import ascending, at_most, log_student, lower_median
+
+__all__ = [
+    "BLOCKS_WITHOUT_NOISE",
+    "LEAST_SQUARES",
+    "Lane",
+    "Race",
+    "ascending",
+    "at_most",
+    "bet",
+    "bet_count",
+    "blocks_at_least",
+    "capital",
+    "contradicts_range",
+    "impossible",
+    "lane_shares",
+    "leader_paths",
+    "log_student",
+    "lower_median",
+    "null_mean",
+    "outcome",
+    "pair_paths",
+    "start",
+    "weights",
+]

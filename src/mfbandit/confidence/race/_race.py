@@ -1,0 +1,352 @@
+"""The evidence of a race on blocks, from the raw rewards: what certificates and results say of it.
+
+The proof is in docs/certificates.md. In short: against "b is the best arm" there are processes along each lane's
+sequence of blocks, with weights that sum to 1; for the best arm their chance of ever reaching 1/delta is at most
+delta, whichever part of them is known and whenever one looks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths, sure_difference
+from mfbandit.confidence.race._difference_bounds import bracket, highest_rejected
+from mfbandit.confidence.race._lane import Lane
+from mfbandit.confidence.race._rules import TOLERANCE, Weights, lane_shares, weights
+from mfbandit.confidence.race._student_paths import Guards, student_peaks
+from mfbandit.core import STUDENT, Arrays, State, arrays, is_led
+from mfbandit.model import Problem
+
+__all__ = ["Race"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+#: Pairs are worked out so many cells at a time, and all of them where they have no more cells than that.
+_CELLS, _ALL_PAIRS = 2_000_000, 20_000_000
+#: After so many rewards that are all 0 or 1 there is no evidence that takes them for normal.
+_WHOLE = 20
+
+
+@dataclass(frozen=True)
+class Race:
+    """All that a race on blocks has measured, and what follows from it.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> problem = mf.Problem(2, [("only", 1.0)], reward="bernoulli", blocks=8)
+    >>> nobody = np.full((1, 8, 2), -1)
+    >>> race = Race(problem, [0], 0.05, 0.0, np.array([[[1.0] * 8, [0.0] * 8]]), np.array([[8], [8]]), nobody)
+    >>> race.certified(0), race.confidence(0), race.regret_bound(0), race.differences(0)
+    (True, 1.0, 0.0, {1: (1.0, 1.0)})
+    """
+
+    problem: Problem
+    """With the bias bounds and the kind of reward that are believed."""
+    columns: list[int]
+    """The fidelities in use, the truest among them."""
+    delta: float
+    epsilon: float
+    """In units of the reward."""
+    rewards: Floats
+    """(M, K, n) in unit scale, by position; NaN beyond what is known and for cells that could not be had."""
+    known: Ints
+    """How many positions of each arm in each lane are known, (K, M)."""
+    declared: Ints
+    """Leader and runner-up by position, -1 for nobody, (M, n, 2)."""
+
+    @classmethod
+    def of_state(cls, problem: Problem, columns: list[int], delta: float, epsilon: float, state: State) -> Race:
+        """The race that a state holds."""
+        known = state.pulls.copy()
+        blocks = int(known.max(initial=0))
+        rewards = state.blocks.rewards[:, :, :blocks].copy()
+        rewards[np.arange(blocks) >= known.T[:, :, None]] = math.nan
+        declared = state.blocks.declared[:, :blocks].copy()
+        declared[np.arange(blocks) >= state.blocks.opened[:, None]] = -1
+        return cls(problem, columns, delta, epsilon, rewards, known, declared)
+
+    @cached_property
+    def _seen(self) -> Arrays:
+        return arrays(self.problem, self.columns)
+
+    @cached_property
+    def _lanes(self) -> list[Lane]:
+        rules = self._seen.blocks
+        return [
+            Lane(
+                rewards=self.rewards[m],
+                known=self.known[:, m],
+                declared=self.declared[m],
+                bias=self._seen.bias[:, m],
+                pair_bias=float(rules.pair_bias[m]),
+                size=rules.size,
+                swing=rules.swing,
+            )
+            for m in range(len(self.columns))
+        ]
+
+    @property
+    def _normal(self) -> bool:
+        return self._seen.reward_code == STUDENT
+
+    @cached_property
+    def _guards(self) -> list[Guards]:
+        rules = self._seen.blocks
+        return [Guards(lane, rules.caution, rules.resolution) for lane in self._lanes]
+
+    @cached_property
+    def _mute(self) -> bool:
+        """Whether rewards are declared normal and are all 0 or 1."""
+        if not self._normal:
+            return False
+        had = self.problem.reward.from_unit(self.rewards[~np.isnan(self.rewards)])
+        return bool(had.size >= _WHOLE and np.isin(had, (0.0, 1.0)).all())
+
+    @property
+    def _arms(self) -> int:
+        return self.problem.n_arms
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return weights(self._arms, self._normal, is_led(self._seen))
+
+    # Against "b is the best arm"
+
+    @cached_property
+    def log_p(self) -> Floats:
+        """Log of p for "b is the best arm", of every b; 0 if nothing speaks against it, -inf if it cannot be."""
+        found = np.zeros(self._arms)
+        if self._arms > 1 and not self._mute:
+            shares = lane_shares(len(self.columns), self._seen.truest)
+            for m in range(len(self.columns)):
+                against = self._student_against if self._normal else self._bounded_against
+                against(m, float(np.log(shares[m])), found)
+        return found
+
+    def _comparators(self, lane: Lane) -> list[int]:
+        """The arms whose pairs are looked at, those that once led first: leaving processes out is always allowed."""
+        listed = list(dict.fromkeys(lane.declared[lane.declared >= 0].tolist()))
+        counts = np.sort(lane.known)[::-1].astype(float)
+        # The sum over pairs of the lesser count.
+        if 2.0 * float((counts * np.arange(counts.size)).sum()) > _ALL_PAIRS:
+            sums = np.where(lane.within, lane.low, 0.0).sum(axis=1) / np.maximum(lane.known, 1)
+            longest = lane.known == lane.known.max()
+            return list(dict.fromkeys([*listed, int(np.where(longest, sums, -math.inf).argmax())]))
+        return [*listed, *sorted(set(range(self._arms)) - set(listed))]
+
+    def _bounded_against(self, m: int, log_share: float, found: Floats) -> None:
+        """Averages: the sum over processes that are known up to the same block, at its peak."""
+        lane = self._lanes[m]
+        comparators = [a for a in self._comparators(lane) if lane.known[a]]
+        lead, pair = self._weights
+        for losers in self._stretches(np.flatnonzero(lane.known), int(lane.known.max(initial=0))):
+            blocks = int(lane.known[losers].max())
+            total = np.full((losers.size, blocks), -math.inf)
+            if lead > 0.0:
+                total = leader_paths(lane, losers) + math.log(lead)
+            for a in comparators:
+                rivals = np.flatnonzero(losers != a)
+                pairs = np.full(rivals.size, a), losers[rivals]
+                none = np.zeros(rivals.size)
+                paths = pair_paths(lane, *pairs, none) + math.log(pair)
+                part = np.ix_(rivals, np.arange(paths.shape[1]))
+                total[part] = np.logaddexp(total[part], paths)
+                found[losers[rivals[contradicts_range(lane, *pairs, none)]]] = -math.inf
+            found[losers] = np.minimum(found[losers], -(total.max(axis=1) + log_share))
+
+    def _student_against(self, m: int, log_share: float, found: Floats) -> None:
+        """A union: each process alone, never a sum of them."""
+        lane, guards = self._lanes[m], self._guards[m]
+        lead, pair = self._weights
+        starts = [(a, 0, pair) for a in self._comparators(lane)]
+        if lead > 0.0:
+            led: dict[int, int] = {}
+            for position, leader in enumerate(lane.declared[:, 0].tolist()):
+                if leader >= 0:
+                    led.setdefault(leader, position)
+            starts += [(a, i, lead / (j * (j + 1))) for j, (a, i) in enumerate(led.items(), 1)]
+        for a, start, weight in starts:
+            log_weight = math.log(weight) + log_share
+            losers = np.flatnonzero((np.arange(self._arms) != a) & (lane.known > start))
+            for part in self._stretches(losers, int(lane.known[a])):
+                # Only what says more than is known already.
+                need = -found[part] - log_weight
+                peaks = student_peaks(guards, np.full(part.size, a), part, np.zeros(part.size), need, start)
+                found[part] = np.minimum(found[part], -(peaks + log_weight))
+
+    @staticmethod
+    def _stretches(arms: Ints, blocks: int) -> Iterator[Ints]:
+        """Arms, so many at a time that their paths fit."""
+        step = max(1, _CELLS // max(1, blocks))
+        for start in range(0, arms.size, step):
+            yield arms[start : start + step]
+
+    # Of two arms
+
+    def _rejected(self, winners: Ints, losers: Ints, shift: Floats, log_level: Floats) -> Flags:
+        """Whether "truth(winner) - truth(loser) <= shift" is rejected in some lane, at the levels of lanes.
+
+        Monotone: what is rejected is so for every lower shift, too.
+        """
+        found = np.zeros(winners.size, dtype=bool)
+        for m in range(len(self.columns)):
+            left = np.flatnonzero(~found)
+            some = winners[left], losers[left], shift[left]
+            found[left] = self._pair_peaks(m, *some, -log_level[m], any_will_do=True) >= -log_level[m]
+        return found
+
+    def _pair_peaks(
+        self, m: int, winners: Ints, losers: Ints, shift: Floats, need: float, *, any_will_do: bool = False
+    ) -> Floats:
+        """The largest log E of pairs in a lane, worked out where it may reach `need`; +inf if it cannot be.
+
+        If `any_will_do`, one that reaches it is enough.
+        """
+        lane = self._lanes[m]
+        if self._mute:
+            return np.full(winners.size, -math.inf)
+        parts = []
+        for part in self._stretches(np.arange(winners.size), int(lane.known.max(initial=0))):
+            some = winners[part], losers[part], shift[part]
+            if self._normal:
+                # A little below, so that what just reaches it is worked out.
+                least = np.full(part.size, need - (0.0 if any_will_do else 1e-9))
+                parts.append(student_peaks(self._guards[m], *some, least, any_will_do=any_will_do))
+            else:
+                peaks = pair_paths(lane, *some).max(axis=1, initial=-math.inf)
+                parts.append(np.where(contradicts_range(lane, *some), math.inf, peaks))
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    @property
+    def _pair_weights(self) -> Floats:
+        """Log of the weight that a process of one pair has in each lane, its share included."""
+        shares = lane_shares(len(self.columns), self._seen.truest)
+        return np.asarray(np.log(self._weights.pair * shares))
+
+    def _others(self, answer: int) -> Ints:
+        return np.flatnonzero(np.arange(self._arms) != answer)
+
+    def _log_q(self, answer: int) -> Floats:
+        """Log of q for "b is better than the answer by more than epsilon", of every b."""
+        others = self._others(answer)
+        found = np.zeros(self._arms)
+        shift = np.full(others.size, -self.epsilon / self.problem.reward.span)
+        for m, log_weight in enumerate(self._pair_weights):
+            peaks = self._pair_peaks(m, np.full(others.size, answer), others, shift, -log_weight)
+            found[others] = np.minimum(found[others], -(peaks + log_weight))
+        return found
+
+    def _highest_rejected(self, winners: Ints, losers: Ints, log_level: Floats, top: float) -> Floats:
+        """The highest shift up to `top` that is rejected; -1 or, for normal rewards, -inf if there is none."""
+        high, low = np.full(winners.size, top), np.full(winners.size, -1.0)
+
+        def rejected(pairs: Ints, shift: Floats) -> Flags:
+            return self._rejected(winners[pairs], losers[pairs], shift, log_level)
+
+        if self._normal:
+            high, low = bracket(rejected, self._scale(winners, losers), top)
+        return highest_rejected(rejected, high, low, top)
+
+    def _scale(self, winners: Ints, losers: Ints) -> Floats:
+        """The largest difference of each pair on a block, and what a lane may be off by."""
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(self.rewards[:, winners] - self.rewards[:, losers])
+        found = np.where(np.isnan(apart), 0.0, apart).max(axis=(0, 2), initial=0.0)
+        off = max(float(lane.allowed(winners, losers).max(initial=0.0)) for lane in self._lanes)
+        return np.asarray(found + off)
+
+    # What follows
+
+    def _certain(self, answer: int) -> Flags:
+        """The arms that are no better than the answer for certain: both are known on all blocks of the truest lane."""
+        lane = self._lanes[self._seen.truest]
+        found = np.zeros(self._arms, dtype=bool)
+        if lane.size and lane.known[answer] == lane.size:
+            least = lane.low_sums[answer, lane.size]
+            whole = lane.known == lane.size
+            found[whole] = lane.high_sums[whole, lane.size] <= least + TOLERANCE * lane.size
+        found[answer] = True
+        return found
+
+    def log_wrong(self, answer: int) -> Floats:
+        """Log of the level at which each arm is shown to be no better than the answer; -inf for the answer."""
+        found = self.log_p.copy()
+        if self.epsilon > 0.0:
+            found = np.minimum(found, self._log_q(answer))
+        return np.where(self._certain(answer), -math.inf, found)
+
+    def confidence(self, answer: int) -> float:
+        """How sure it is that an arm is the best, or within epsilon of it; right whenever one looks."""
+        return float(1.0 - min(1.0, math.exp(min(0.0, self.log_wrong(answer).max()))))
+
+    def certified(self, answer: int) -> bool:
+        """Whether the error is at most delta."""
+        return bool(self.log_wrong(answer).max() <= math.log(self.delta))
+
+    def regret_bound(self, answer: int) -> float:
+        """By how much the best arm can be better than an answer, in units of the reward, with probability 1 - delta.
+
+        The least epsilon for which it would be certified now; right for all epsilon and at all times at once.
+        """
+        open_arms = np.flatnonzero(~self._certain(answer) & (self.log_p > math.log(self.delta)))
+        if not open_arms.size:
+            return 0.0
+        level = math.log(self.delta) + self._pair_weights
+        shift = self._highest_rejected(np.full(open_arms.size, answer), open_arms, level, 0.0)
+        bound = float(max(0.0, -shift.min())) * self.problem.reward.span
+        # The search finds nothing where rewards of unknown noise never differ, though their sums may tell enough.
+        return min(bound, self.epsilon) if self.epsilon > 0.0 and self.certified(answer) else bound
+
+    def differences(self, answer: int) -> dict[int, tuple[float, float]]:
+        """Bounds of truth(answer) - truth(b) by arm, in units of the reward; right for all pairs and times at once.
+
+        A statement of its own: an arm may be beaten while its interval holds 0.
+        """
+        others = self._others(answer)
+        if not others.size:
+            return {}
+        mine = np.full(others.size, answer)
+        shares = lane_shares(len(self.columns), self._seen.truest)
+        level = math.log(self.delta / (self._arms * (self._arms - 1))) + np.log(shares)
+        top = math.inf if self._normal else 1.0
+        low = np.maximum(self._highest_rejected(mine, others, level, top), self._sure(mine, others))
+        high = -np.maximum(self._highest_rejected(others, mine, level, top), self._sure(others, mine))
+        span = self.problem.reward.span
+        return {int(b): (float(x) * span, float(y) * span) for b, x, y in zip(others, low, high, strict=True)}
+
+    def _sure(self, winners: Ints, losers: Ints) -> Floats:
+        """The least that truth(winner) - truth(loser) can be, for certain."""
+        found = np.full(winners.size, -math.inf if self._normal else -1.0)
+        for lane in self._lanes:
+            if lane.size:
+                found = np.maximum(found, sure_difference(lane, winners, losers) - lane.allowed(winners, losers))
+        return found
+
+    def tied(self, answer: int) -> list[int]:
+        """The arms whose truth is known to be equal to the answer's: all blocks are known, with equal sums."""
+        lane = self._lanes[self._seen.truest]
+        if not lane.size or lane.complete[answer] < lane.size:
+            return []
+        apart = np.abs(lane.low_sums[:, -1] - lane.low_sums[answer, -1])
+        equal = (lane.complete == lane.size) & (apart <= TOLERANCE * lane.size)
+        return [int(b) for b in np.flatnonzero(equal) if b != answer]
+
+    @property
+    def exact(self) -> bool:
+        """Whether some arm is the best for certain, since nothing that is not known can change it."""
+        lane = self._lanes[self._seen.truest]
+        if self._arms == 1:
+            return True
+        if not lane.size or not (lane.known == lane.size).any():
+            return False
+        ends = np.where(lane.known == lane.size, lane.low_sums[:, -1], -math.inf)
+        return bool((self._certain(int(ends.argmax())) | np.isneginf(self.log_p)).all())

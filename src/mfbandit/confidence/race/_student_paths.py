@@ -1,0 +1,225 @@
+"""Student's evidence of races, for normal differences of unknown variance: whole paths, with their guards.
+
+NumPy beside the kernels of policies: a certificate is checked by code that does not share theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mfbandit.confidence.race._lane import Lane
+from mfbandit.confidence.race._rules import (
+    BLOCKS_WITHOUT_NOISE,
+    EFFECT_WEIGHTS,
+    EFFECTS,
+    LEAST_SQUARES,
+    blocks_at_least,
+)
+
+__all__ = ["Guards", "least_step", "log_evidence", "log_gate", "student_peaks", "typical_spread"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Differences below this part of the largest one are rounding.
+_NOISE = 1e-9
+#: From so many blocks on a simple formula is off by no more than this.
+_MANY, _OFF = 64, 0.02
+#: So many points are worked out at a time.
+_POINTS = 20_000
+#: A logarithm is taken of the product of so many ratios, none of which is above 1,000 or so.
+_LOGS = 32
+
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+_lgamma = np.frompyfunc(math.lgamma, 1, 1)
+
+
+def log_gate(count: Floats, t: Floats) -> Floats:
+    """What log E cannot exceed: -n/2 log(1 - T^2/n), the largest likelihood ratio of all effects."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-0.5 * count * np.log1p(-np.minimum(t * t / count, 1.0)))
+
+
+def log_evidence(count: Ints, t: Floats) -> Floats:
+    """Log E after `count` blocks at T >= 0, both (P,): likelihood ratio of the scale-invariant data.
+
+    Examples
+    --------
+    >>> log_evidence(np.array([5, 10_000]), np.array([2.2, 20.0])).round(3).tolist()
+    [5.95, 200.836]
+    """
+    found = np.empty(count.size)
+    for start in range(0, count.size, _POINTS):
+        part = slice(start, start + _POINTS)
+        found[part] = _log_evidence(count[part], t[part])
+    return found
+
+
+def _log_limit(count: Floats, t: Floats) -> Floats:
+    """A little above log E of many blocks, by Laplace's method: how far it is off is measured in the tests."""
+
+    def log_moment(c: Floats) -> Floats:
+        y = 0.5 * (c + np.sqrt(c * c + 4.0 * (count - 1.0)))
+        return np.asarray((count - 1.0) * np.log(y) + y * (c - 0.5 * y) - 0.5 * np.log1p((count - 1.0) / (y * y)))
+
+    total, at_zero = np.full(t.size, -math.inf), log_moment(np.zeros(t.size))
+    for weight, effect in zip(EFFECT_WEIGHTS, EFFECTS, strict=True):
+        total = np.logaddexp(total, math.log(weight) - 0.5 * count * effect**2 + log_moment(effect * t) - at_zero)
+    return total + _OFF
+
+
+def _log_evidence(count: Ints, t: Floats) -> Floats:
+    order = np.argsort(-count, kind="stable")
+    n = count[order]
+    c = EFFECTS[:, None] * t[order]
+    first = (
+        0.5 * math.log(2.0 * math.pi)
+        + 0.5 * c * c
+        + np.log1p(-0.5 * np.asarray(_erfc(c / math.sqrt(2.0)), dtype=float))
+    )
+    total = first.copy()
+    ratio = c + np.exp(-first)
+    product = np.ones_like(c)
+    # Points are sorted, so that those which need more than k steps come first.
+    active = np.searchsorted(-n, -np.arange(int(n[0]) if n.size else 0), side="left")
+    for k in range(1, active.size):
+        if active[k] < c.shape[1] or k % _LOGS == 0:
+            total[:, : c.shape[1]] += np.log(product)
+            c, ratio = c[:, : active[k]], ratio[:, : active[k]]
+            product = np.ones_like(c)
+        product *= ratio
+        ratio = c + k / ratio
+    total[:, : c.shape[1]] += np.log(product)
+    at_zero = (0.5 * n - 1.0) * math.log(2.0) + np.asarray(_lgamma(0.5 * n), dtype=float)
+    each = np.log(EFFECT_WEIGHTS)[:, None] - 0.5 * n * (EFFECTS**2)[:, None] + total - at_zero
+    most = each.max(axis=0)
+    found = np.empty(count.size)
+    found[order] = most + np.log(np.exp(each - most).sum(axis=0))
+    return found
+
+
+def typical_spread(lane: Lane, arm: int) -> Floats:
+    """G: the lower median of the deviations of differences to an arm, over the first 1, 2, ... positions, (n,)."""
+    blocks = int(lane.complete[arm])
+    found = np.zeros(int(lane.known[arm]))
+    spreads = np.full((lane.rewards.shape[0], blocks), math.nan)
+    # Arms with a missing cell count before it only: beyond, what they would say is not known.
+    upto = np.minimum(np.where(lane.complete < lane.known, lane.complete, blocks), blocks)
+    reach = np.minimum(lane.complete, blocks)
+    difference = lane.rewards[arm, :blocks] - lane.rewards[:, :blocks]
+    for c in range(spreads.shape[0]):
+        if c == arm or reach[c] < 2:
+            continue
+        d = difference[c, : reach[c]] - difference[c, 0]
+        n = np.arange(1, reach[c] + 1)
+        mean = np.cumsum(d) / n
+        square = np.maximum(np.cumsum(d * d) - n * mean * mean, 0.0)
+        spreads[c, 1 : reach[c]] = np.sqrt(square[1:] / (n[1:] - 1))
+        spreads[c, reach[c] : upto[c]] = spreads[c, reach[c] - 1]
+    spreads.sort(axis=0)
+    counted = (~np.isnan(spreads)).sum(axis=0)
+    some = np.flatnonzero(counted)
+    found[some] = spreads[(counted[some] - 1) // 2, some]
+    return found
+
+
+def least_step(lane: Lane) -> Floats:
+    """r: the least difference of two arms within a block that is more than rounding, over the first positions, (n,)."""
+    had = np.sort(np.where(lane.within, lane.rewards, math.nan), axis=0)
+    steps = np.diff(had, axis=0)
+    lacking = np.isnan(steps)
+    spans = np.where(lacking, 0.0, steps).sum(axis=0)
+    largest = np.maximum.accumulate(spans)
+    counted = np.where(~lacking & (steps > _NOISE * largest), steps, math.inf)
+    least = np.minimum.accumulate(counted.min(axis=0, initial=math.inf))
+    return np.where(np.isinf(least), 0.0, least)
+
+
+@dataclass
+class Guards:
+    """What lowers Student's evidence where differences look unlike normal ones: any such number is valid."""
+
+    lane: Lane
+    caution: float
+    resolution: float
+    _spreads: dict[int, Floats] = field(default_factory=dict)
+
+    def spread(self, arm: int) -> Floats:
+        """The caution times the typical spread of differences to an arm, by position."""
+        if arm not in self._spreads:
+            plain = typical_spread(self.lane, arm) if self.caution else np.zeros(int(self.lane.known[arm]))
+            self._spreads[arm] = self.caution * plain
+        return self._spreads[arm]
+
+    @cached_property
+    def steps(self) -> Floats:
+        """The resolution of rewards, by position."""
+        if self.resolution > 0.0:
+            return np.full(self.lane.rewards.shape[1], self.resolution)
+        return least_step(self.lane)
+
+
+def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: int) -> tuple[Floats, Floats]:
+    """T of each pair after each block from `start` on, and how many blocks those are; T = 0 where nothing counts."""
+    lane = guards.lane
+    # It halts before the first cell that could not be had.
+    ends = lane.complete_from(start) if start else lane.complete
+    reach = np.minimum(ends[winners], ends[losers])
+    most = max(start, int(reach.max(initial=0)))
+    count = np.arange(1.0, most - start + 1)
+    spread = np.zeros((winners.size, most - start))
+    step = guards.steps[start:most]
+    for arm in np.unique(winners):
+        values = guards.spread(int(arm))
+        upto = min(most, values.size)
+        if upto > start:
+            spread[winners == arm, : upto - start] = values[start:upto]
+    null = lane.allowed(winners, losers) + shift
+    excess = lane.rewards[winners, start:most] - lane.rewards[losers, start:most] - null[:, None]
+    least = np.where(step > 0.0, blocks_at_least(guards.caution), BLOCKS_WITHOUT_NOISE)
+    counts = (np.arange(start, most) < reach[:, None]) & (count >= least)
+    excess = np.where(np.arange(start, most) < reach[:, None], excess, 0.0)
+    ahead = np.cumsum(excess, axis=1) - spread
+    power = np.cumsum(excess * excess, axis=1) + spread**2 + count * step**2 / 12.0
+    t = np.where(counts & (ahead > 0.0), ahead / np.sqrt(np.where(power > LEAST_SQUARES, power, math.inf)), 0.0)
+    return np.minimum(t, np.sqrt(count)), count
+
+
+def student_peaks(
+    guards: Guards,
+    winners: Ints,
+    losers: Ints,
+    shift: Floats,
+    need: Floats,
+    start: int = 0,
+    *,
+    any_will_do: bool = False,
+) -> Floats:
+    """The largest log E of each pair over all blocks, against "truth(winner) - truth(loser) <= shift".
+
+    Only what is above `need` is worked out; -inf where nothing is. If `any_will_do`, one above it is enough.
+    """
+    t, count = _paths(guards, winners, losers, shift, start)
+    peak = np.full(winners.size, -math.inf)
+    if not t.size:
+        return peak
+    gate = np.where(t > 0.0, log_gate(count, t), -math.inf)
+    rows, columns = np.nonzero((gate > need[:, None]) & (count >= _MANY))
+    gate[rows, columns] = np.minimum(gate[rows, columns], _log_limit(count[columns], t[rows, columns]))
+    whole = np.broadcast_to(count.astype(np.int64), t.shape)
+    # The best by the gate first: what it gives spares most of the others.
+    best = gate.argmax(axis=1)
+    rows = np.flatnonzero(gate[np.arange(best.size), best] > need)
+    peak[rows] = log_evidence(whole[rows, best[rows]], t[rows, best[rows]])
+    gate[rows, best[rows]] = -math.inf
+    if any_will_do:
+        gate[peak > need] = -math.inf
+    open_rows, open_columns = np.nonzero(gate > np.maximum(peak, need)[:, None])
+    values = log_evidence(whole[open_rows, open_columns], t[open_rows, open_columns])
+    np.maximum.at(peak, open_rows, values)
+    return np.where(peak > need, peak, -math.inf)

@@ -1,0 +1,73 @@
+"""What a run is for, and a policy made ready to run on one problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mfbandit.core._kernels import kernel
+from mfbandit.core._layouts import NoMemory
+from mfbandit.core._state import tally, tally_sums, tally_whole
+from mfbandit.errors import PolicyError
+
+__all__ = ["Algorithm", "Goal", "afford", "tally_for"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a run is for: the best arm with confidence 1 - delta, or the most from a budget."""
+
+    delta: float = 0.05
+    epsilon: float = 0.0
+    budget: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.delta < 1.0:
+            raise PolicyError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
+        if not 0.0 <= self.epsilon < math.inf:
+            raise PolicyError(f"epsilon must be a number >= 0, got {self.epsilon!r}")
+        if not self.budget > 0.0:
+            raise PolicyError(f"budget must be a number > 0, got {self.budget!r}")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A policy made ready to run on one problem: its two kernels and what they need."""
+
+    plan: Callable[..., Any]
+    recommend: Callable[..., Any]
+    params: Any
+    """A flat NamedTuple of numbers."""
+    rows: int
+    """The most rows that one round can have."""
+    memory: type = NoMemory
+    """What it remembers, declared by name and shape: see `mfbandit.core._layouts`."""
+    sums_only: bool = False
+    """Whether counts, sums and what is derived from them are all the statistics it reads."""
+    evidence: str = "arms"
+    """What it stops by: "pairs" if by `mfbandit.confidence.pair`, with a record of every victory."""
+    take_in: Callable[..., Any] | None = None
+    """Enters the rewards of the last round into the active statistics of `pairs`, where `plan` does so later."""
+
+
+def tally_for(algorithm: Algorithm, whole_rewards: bool) -> Callable[..., None]:
+    """How rewards are counted in simulations of an algorithm; `whole_rewards` are all 0 or 1."""
+    if not algorithm.sums_only:
+        return tally
+    return tally_whole if whole_rewards else tally_sums
+
+
+@kernel
+def afford(left: float, cost: float, count: int) -> int:
+    """How many of `count` pulls at `cost` the money `left` pays for."""
+    if count * cost <= left:
+        return count
+    # Rounding of the quotient may be one off either way: correct it against the product.
+    paid = int(left / cost)
+    if (paid + 1) * cost <= left:
+        paid += 1
+    if paid * cost > left:
+        paid -= 1
+    return paid

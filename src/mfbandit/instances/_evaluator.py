@@ -1,0 +1,127 @@
+"""Evaluators: functions that stand in for real evaluations, with rewards drawn from an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from mfbandit._checks import closest, is_whole
+from mfbandit.core import bits, trial_key
+from mfbandit.errors import InvalidInput
+from mfbandit.instances._block_draws import block_law, row_of, seeded_draw
+from mfbandit.instances._block_laws import BlockTableLaw
+from mfbandit.instances._instance import Instance
+from mfbandit.instances._reward_draws import draw_of, law_arrays
+
+__all__ = ["Evaluator", "PullLike", "evaluator"]
+
+
+class PullLike(Protocol):
+    """What an evaluator looks at: names of the arm and the fidelity, and a seed."""
+
+    @property
+    def arm(self) -> str:
+        """Name of the arm."""
+
+    @property
+    def fidelity(self) -> str:
+        """Name of the fidelity."""
+
+    @property
+    def seed(self) -> int:
+        """What the reward is drawn by."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """A stand-in for a real evaluation: the reward of a pull, drawn from an instance's law.
+
+    It is a pure function of the pull's arm, fidelity and seed (with blocks: its block), so a pull that is
+    repeated gives the same reward in any thread or process. Made by :func:`evaluator`.
+    """
+
+    instance: Instance
+    seed: int
+    law: Any
+    draw: Callable[..., float]
+    arms: dict[str, int]
+    fidelities: dict[str, int]
+
+    def __call__(self, pull: PullLike) -> float:
+        """Return the reward of a pull, in reward units."""
+        arm = self._place(self.arms, pull.arm, "arm")
+        fidelity = self._place(self.fidelities, pull.fidelity, "fidelity")
+        if self.instance.problem.blocks is not None:
+            return self._on_block(pull, arm, fidelity)
+        key = trial_key(int(pull.seed), self.seed)
+        return self._reward(self.draw(self.law, key, arm * len(self.fidelities) + fidelity, arm, fidelity, 0))
+
+    def _on_block(self, pull: PullLike, arm: int, fidelity: int) -> float:
+        """The reward of an arm on a pull's block: that of a simulated trial 0 with the seed of the study."""
+        law, blocks = self.instance.law, self.instance.problem.blocks
+        unlimited = blocks == "unlimited"
+        # Pulls of problems without blocks have no such fields, or None in them.
+        asked = getattr(pull, "block_seed" if unlimited else "block", None)
+        if asked is None or not (unlimited or 0 <= asked < self.law.size):
+            raise InvalidInput(f"the instance has {blocks} blocks, and the pull is on block {asked!r}")
+        seed = int(asked) if self.seed == 0 else bits(trial_key(int(asked), self.seed), 0, 0, 0) & 0x7FFFFFFF
+        if isinstance(law, BlockTableLaw):
+            return float(law.values[arm, fidelity, row_of(seed, law.blocks) if unlimited else int(asked)])
+        return self._reward(self.draw(self.law, seed, arm * len(self.fidelities) + fidelity, arm, fidelity))
+
+    def _reward(self, unit: float) -> float:
+        """A draw in reward units; rounding does not lead out of their range."""
+        kind = self.instance.problem.reward
+        reward = float(kind.from_unit(float(unit)))
+        if kind.low is None or kind.high is None:
+            return reward
+        return min(max(reward, kind.low), kind.high)
+
+    @staticmethod
+    def _place(places: dict[str, int], name: str, what: str) -> int:
+        if name not in places:
+            raise InvalidInput(f"the instance has no {what} {name!r}{closest(str(name), places)}")
+        return places[name]
+
+
+def evaluator(instance: Instance, seed: int = 0) -> Evaluator:
+    """Make the evaluator of an instance, whatever its reward law.
+
+    Parameters
+    ----------
+    instance
+        Where rewards come from; of a table, one row of the cell is drawn, and of a finite set of blocks the
+        reward on the pull's own is taken.
+    seed
+        Other seeds give other luck for the same pulls, where luck is left.
+
+    Returns
+    -------
+    Evaluator
+        Called with a pull, it returns a reward; it can be pickled.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from mfbandit import read_table
+    >>> rows = [("a", "judge", 0.8), ("a", "human", 1.0), ("a", "human", 0.5)]
+    >>> instance = read_table(rows, costs=[0.01, 0.3], biases=[0.1, 0.0])
+    >>> evaluate = evaluator(instance)
+    >>> [evaluate(SimpleNamespace(arm="a", fidelity="human", seed=seed)) for seed in range(6)]
+    [...]
+    """
+    if not isinstance(instance, Instance):
+        raise InvalidInput(f"an evaluator is made from an Instance, got {instance!r}")
+    if not is_whole(seed) or not 0 <= seed < 2**63 - 1:
+        raise InvalidInput(f"seed must be a whole number >= 0, got {seed!r}")
+    problem = instance.problem
+    plain = problem.blocks is None
+    return Evaluator(
+        instance,
+        int(seed),
+        law_arrays(instance) if plain else block_law(instance),
+        draw_of(instance) if plain else seeded_draw(instance),
+        {arm: k for k, arm in enumerate(problem.arms)},
+        {fidelity.name: m for m, fidelity in enumerate(problem.fidelities)},
+    )

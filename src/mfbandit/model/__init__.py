@@ -1,0 +1,22 @@
+"""What a user declares: the problem, its fidelities, the kind of rewards, and the pull that is asked for.
+
+What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
+the rooms above it in CONTRIBUTING.md.
+"""
+
+from mfbandit.model._fidelity import Fidelity
+from mfbandit.model._problem import Problem
+from mfbandit.model._pull import Pull, make_pull
+from mfbandit.model._reward_kinds import Bernoulli, Bounded, Gaussian, RewardKind, as_reward_kind
+
+__all__ = [
+    "Bernoulli",
+    "Bounded",
+    "Fidelity",
+    "Gaussian",
+    "Problem",
+    "Pull",
+    "RewardKind",
+    "as_reward_kind",
+    "make_pull",
+]

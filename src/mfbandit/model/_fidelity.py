@@ -1,0 +1,170 @@
+"""A fidelity: one way to measure the arms, with its cost and its bias bound."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mfbandit._checks import Numbers, as_list, as_name, as_numbers, check_distinct, check_keys
+from mfbandit.errors import ProblemError
+
+__all__ = ["Fidelity", "PerArm", "as_fidelities"]
+
+PerArm: TypeAlias = float | tuple[float, ...]
+
+#: What a fidelity says of blocks.
+_OF_BLOCKS = ("pair_bias", "block_cost")
+
+_RULES = {
+    "cost": "a cost must be a positive finite number",
+    "bias": "a bias must be a finite number of at least 0",
+    "pair_bias": "a pair bias must be a finite number of at least 0",
+    "block_cost": "the cost of opening a block must be a finite number of at least 0",
+}
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Fidelity:
+    """One way to measure every arm.
+
+    Parameters
+    ----------
+    name
+        What people call it.
+    cost
+        Price of one pull (the paper's lambda), above 0: one number, or one per arm.
+    bias
+        How far the mean of this fidelity may be from the truth (the paper's zeta), in reward
+        units: one number, or one per arm. The default 0 says that it measures the truth.
+    pair_bias
+        For problems with blocks: how far the mean difference of two arms at this fidelity may be from that of
+        the truth. What a judge adds to everybody cancels, so it may be less than the sum of two biases, which
+        is the default.
+    block_cost
+        For problems with blocks: what it costs to open a block at this fidelity (a reference answer made once
+        per question, say), paid by the pull that does it.
+
+    Examples
+    --------
+    >>> Fidelity("small judge", cost=0.0002, bias=0.1)
+    Fidelity('small judge', cost=0.0002, bias=0.1)
+    >>> Fidelity("simulator", cost=[1, 2, 4]).cost
+    (1.0, 2.0, 4.0)
+    """
+
+    name: str
+    cost: PerArm
+    bias: PerArm
+    pair_bias: float | None
+    block_cost: float
+
+    def __init__(
+        self,
+        name: str | float,
+        cost: Numbers,
+        bias: Numbers = 0.0,
+        *,
+        pair_bias: float | None = None,
+        block_cost: float = 0.0,
+    ) -> None:
+        text = as_name(name, "the name of a fidelity", ProblemError)
+        object.__setattr__(self, "name", text)
+        object.__setattr__(self, "cost", _per_arm(cost, "cost", text))
+        object.__setattr__(self, "bias", _per_arm(bias, "bias", text))
+        object.__setattr__(self, "pair_bias", None if pair_bias is None else _one(pair_bias, "pair_bias", text))
+        object.__setattr__(self, "block_cost", _one(block_cost, "block_cost", text))
+
+    def __repr__(self) -> str:
+        """Show it as one line."""
+        more = "".join(f", {name}={value!r}" for name, value in self._of_blocks().items())
+        return f"Fidelity({self.name!r}, cost={self.cost!r}, bias={self.bias!r}{more})"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return name, cost and bias, and what is said of blocks; a value per arm becomes a list."""
+        return {"name": self.name, "cost": _plain(self.cost), "bias": _plain(self.bias), **self._of_blocks()}
+
+    def with_bias(self, bias: Numbers, pair_bias: float | None) -> Fidelity:
+        """Return the fidelity with other bias bounds."""
+        return Fidelity(self.name, self.cost, bias, pair_bias=pair_bias, block_cost=self.block_cost)
+
+    def _of_blocks(self) -> dict[str, float]:
+        """What is said of blocks, where it is not the default."""
+        said = {} if self.pair_bias is None else {"pair_bias": self.pair_bias}
+        return {**said, "block_cost": self.block_cost} if self.block_cost else said
+
+
+def as_fidelities(entries: object, arms: tuple[str, ...]) -> tuple[Fidelity, ...]:
+    """Return Fidelity objects, tuples or dicts as fidelities of these arms."""
+    listed = as_list(entries, "fidelities must be a list of Fidelity objects", ProblemError)
+    fidelities = tuple(_as_fidelity(entry, m, arms) for m, entry in enumerate(listed))
+    if not fidelities:
+        raise ProblemError("a problem needs at least one fidelity, got none")
+    check_distinct([fidelity.name for fidelity in fidelities], "fidelities", ProblemError)
+    return fidelities
+
+
+def _as_fidelity(entry: object, position: int, arms: tuple[str, ...]) -> Fidelity:
+    """Return one entry as a Fidelity; messages can name the arms here."""
+    more: dict[str, Any] = {}
+    if isinstance(entry, Fidelity):
+        name, cost, bias = entry.name, entry.cost, entry.bias
+        more = {key: getattr(entry, key) for key in _OF_BLOCKS}
+    elif isinstance(entry, Mapping):
+        what = f"the fidelity at position {position}"
+        keys = check_keys(entry, ("name", "cost"), ("bias", *_OF_BLOCKS), what, ProblemError)
+        name, cost, bias = keys["name"], keys["cost"], keys.get("bias", 0.0)
+        more = {key: keys[key] for key in _OF_BLOCKS if key in keys}
+    elif isinstance(entry, tuple | list) and len(entry) in (2, 3):
+        name, cost, bias = (*entry, 0.0)[:3]
+    else:
+        raise ProblemError(
+            f"the fidelity at position {position} must be a Fidelity, a (name, cost, bias) tuple "
+            f"or a dict with these keys, got {reprlib.repr(entry)}"
+        )
+    name = as_name(name, f"the name of the fidelity at position {position}", ProblemError)
+    return Fidelity(name, _per_arm(cost, "cost", name, arms), _per_arm(bias, "bias", name, arms), **more)
+
+
+def _plain(value: PerArm) -> float | list[float]:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _per_arm(value: object, quantity: str, fidelity: str, arms: tuple[str, ...] | None = None) -> PerArm:
+    """Return a valid cost or bias of one fidelity, for all arms or per arm."""
+    array = as_numbers(value, f"the {quantity} of fidelity {fidelity!r}", ProblemError)
+    if array.ndim > 1:
+        raise ProblemError(
+            f"the {quantity} of fidelity {fidelity!r} has shape {array.shape}; it must be one "
+            "number, or one number per arm"
+        )
+    if array.ndim:
+        _check_length(len(array), quantity, fidelity, arms)
+    valid = np.isfinite(array) & (array > 0 if quantity == "cost" else array >= 0)
+    for (k,) in np.argwhere(np.atleast_1d(~valid)):
+        name = k if arms is None else repr(arms[k])
+        where = f"arm {name}, fidelity {fidelity!r}" if array.ndim else f"fidelity {fidelity!r}"
+        number = float(np.atleast_1d(array)[k])
+        raise ProblemError(f"the {quantity} of {where} is {number}; {_RULES[quantity]}")
+    return tuple(array.tolist()) if array.ndim else float(array)
+
+
+def _one(value: object, quantity: str, fidelity: str) -> float:
+    """Return a valid number of one fidelity, the same for all arms."""
+    number = _per_arm(value, quantity, fidelity)
+    if isinstance(number, tuple):
+        raise ProblemError(f"the {quantity} of fidelity {fidelity!r} must be one number, got {len(number)} of them")
+    return number
+
+
+def _check_length(length: int, quantity: str, fidelity: str, arms: tuple[str, ...] | None) -> None:
+    if length == 0:
+        raise ProblemError(f"the {quantity} of fidelity {fidelity!r} is empty; give a number")
+    if arms is not None and length != len(arms):
+        raise ProblemError(
+            f"the {quantity} of fidelity {fidelity!r} has length {length} for {len(arms)} arms; "
+            "it must be one number, or one number per arm"
+        )

@@ -1,0 +1,117 @@
+"""One pull of a search: fit a candidate on a fresh split at a fidelity, and score it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from mfbandit.errors import InvalidInput, RewardError
+from mfbandit.search._candidates import Candidate
+from mfbandit.search._rungs import SAMPLES, Rung
+from mfbandit.search._splits import Splitter, check_split, subset
+
+__all__ = ["Measured", "Task", "measure"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a pull gave."""
+
+    score: float
+    samples: int
+    """On how many samples the candidate was fitted."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that all pulls of a search have in common."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    groups: Any
+    fit_params: dict[str, Any]
+    scorer: Any
+    splitter: Splitter
+    resource: str
+    keep_classes: bool
+    low: float
+    high: float
+    clip: bool
+    error_score: Any
+
+
+def measure(task: Task, candidate: Candidate, name: str, rung: Rung, seed: int) -> Measured:
+    """Fit a candidate at a rung on the split that a seed makes, and score it on the rest."""
+    train, test = task.splitter(task.X, task.y, task.groups, seed)
+    check_split(train, test)
+    params = dict(candidate)
+    if task.resource == SAMPLES:
+        train = subset(train, task.y, rung.samples(len(train)), seed, task.keep_classes)
+    else:
+        params[task.resource] = rung.amount
+    fitted = clone(task.estimator).set_params(**{key: clone(one, safe=False) for key, one in params.items()})
+    try:
+        score = _fit_and_score(task, fitted, train, test)
+    except Exception:
+        if task.error_score == "raise":
+            raise
+        score = float(task.error_score)
+    return Measured(_checked(task, score, name, rung), len(train))
+
+
+def _fit_and_score(task: Task, fitted: Any, train: Any, test: Any) -> float:
+    count = _num_samples(task.X)
+    fit_params = {key: _sliced(value, train, count) for key, value in task.fit_params.items()}
+    X = _rows(task.estimator, task.X, train, train)
+    held_out = _rows(task.estimator, task.X, test, train)
+    if task.y is None:
+        fitted.fit(X, **fit_params)
+        return _number(task.scorer(fitted, held_out))
+    fitted.fit(X, _safe_indexing(task.y, train), **fit_params)
+    return _number(task.scorer(fitted, held_out, _safe_indexing(task.y, test)))
+
+
+def _rows(estimator: Any, X: Any, rows: Any, columns: Any) -> Any:
+    """Some samples; of a matrix of pairs (a kernel), some columns as well."""
+    from sklearn.utils import get_tags
+
+    if get_tags(estimator).input_tags.pairwise:
+        return np.asarray(X)[np.ix_(rows, columns)]
+    return _safe_indexing(X, rows)
+
+
+def _sliced(value: Any, rows: Any, count: int) -> Any:
+    """The part of an argument of `fit` that goes with some samples, if it has one entry for each."""
+    try:
+        matches = not isinstance(value, str | bytes | dict) and _num_samples(value) == count
+    except TypeError:
+        matches = False
+    return _safe_indexing(value, rows) if matches else value
+
+
+def _number(score: Any) -> float:
+    try:
+        return float(score)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"scoring must give one number, got {score!r}") from None
+
+
+def _checked(task: Task, score: float, name: str, rung: Rung) -> float:
+    where = f"the score of candidate {name!r} at {rung.name} is {score:g}"
+    if math.isnan(score) or (math.isinf(score) and not task.clip):
+        raise RewardError(f"{where}; a score must be a finite number (error_score=0.0 counts a fit that fails as a 0)")
+    if task.low <= score <= task.high:
+        return score
+    if task.clip:
+        return min(max(score, task.low), task.high)
+    raise RewardError(
+        f"{where}, outside score_range ({task.low:g}, {task.high:g}): state the range of the metric with "
+        "score_range, or clip=True to count what lies beyond an end as that end"
+    )

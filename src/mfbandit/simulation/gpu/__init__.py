@@ -1,0 +1,1 @@
+"""Simulations on an NVIDIA GPU, one trial per thread: loaded when one is asked for."""

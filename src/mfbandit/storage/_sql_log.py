@@ -1,0 +1,247 @@
+"""The log of one study in a database.
+
+What was read or written before must still be there at the next step: a server that crashed may have lost the
+end of its log, and other processes may have written on from what was left. So each step looks first whether
+the last record it knows is the same. Should it not be, nothing is written, and the study is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import StorageError
+from mfbandit.storage._log_digest import LogDigest
+from mfbandit.storage._records import LEASE, RESULT, ROUND, Decide, Interrupted, LogChanged, Record
+
+if TYPE_CHECKING:
+    from mfbandit.storage._sql import SQLStorage
+
+__all__ = ["SQLLog"]
+
+#: Rows that are written by one statement, which is one message to a server.
+_AT_ONCE = 100
+#: A row of the log: position, kind, pull, value, text, seal.
+Row = Sequence[Any]
+
+
+class SQLLog:
+    """The log of one study in a database."""
+
+    def __init__(self, storage: SQLStorage, number: int, name: str) -> None:
+        self._storage = storage
+        self._number = number
+        self._name = name
+        #: How many records are known, the last of them, and the digest of them all.
+        self._known = 0
+        self._last: Row | None = None
+        self._digest = LogDigest()
+        mark = storage.dialect.mark
+        table = f"FROM mfbandit_log WHERE study = {int(number)} AND"
+        self._select = f"SELECT position, kind, pull, value, text, seal {table} position >= {mark} ORDER BY position"
+        kept = f"{table} kind <> {LEASE} AND position < {mark}"
+        self._select_kept = f"SELECT kind, pull, value, text {kept} ORDER BY position"
+        self._count_kept = f"SELECT count(*) {kept}"
+        self._select_last = f"SELECT position {table} kind = {ROUND} ORDER BY position DESC LIMIT 1"
+        self._select_seal = (
+            f"SELECT position, seal {table} seal IS NOT NULL AND position < {mark} ORDER BY position DESC LIMIT 1"
+        )
+        # The index has its own copy of where rounds and results are.
+        self._count_indexed = (
+            f"SELECT count(*) FROM mfbandit_log INDEXED BY mfbandit_once WHERE study = {int(number)} "
+            f"AND kind IN ({ROUND}, {RESULT}) AND position >= {mark}"
+        )
+        self._insert = "INSERT INTO mfbandit_log (study, position, kind, pull, value, text, seal) VALUES "
+        self._values = f"({int(number)}, {', '.join([mark] * 6)})"
+
+    def read(self, after: int) -> Sequence[Record]:
+        """The records from position `after` on."""
+        if after == self._known:
+            return self._storage.with_retry(lambda connection: self._news(self._storage.driver))
+        # Somebody looks something up: what this object knows stays as it is.
+        rows = self._storage.with_retry(lambda connection: self._rows(self._storage.driver, after))
+        return [Record(*row[1:5]) for row in rows]
+
+    def past(self) -> tuple[int, Sequence[Record], Sequence[Record]]:
+        """Everything: the length, the records before the last round, the records from it on."""
+        return self._storage.with_retry(lambda connection: self._past(self._storage.driver))
+
+    def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
+        """Show `decide` what is new, and append what it returns, as one step."""
+        storage, dialect = self._storage, self._storage.dialect
+
+        def write(connection: Any) -> int:
+            driver = storage.driver
+            dialect.begin(driver, self._number, safe)
+            if after != self._known:
+                self._start_from(driver, after)
+            news = self._news(driver)
+            length = self._known
+            rows: list[Row] = []
+            records: Sequence[Record] = ()
+            try:
+                records = decide(news, lambda: dialect.now(driver))
+                digest = self._digest.copy()
+                rows = _sealed(length, records, digest)
+                self._append(driver, rows)
+                if rows:
+                    dialect.commit(driver)
+                else:
+                    driver.execute("ROLLBACK")
+            except dialect.errors as error:
+                # The caller may have decided already: only the caller can try again.
+                storage.drop_connection()
+                if not dialect.is_transient(error, True):
+                    raise StorageError(dialect.explain(error)) from error
+                cut_off = Interrupted(dialect.explain(error))
+                cut_off.position, cut_off.records = length, records
+                raise cut_off from error
+            if rows:
+                self._known, self._last, self._digest = length + len(rows), rows[-1], digest
+            return self._known
+
+        return storage.with_retry(write)
+
+    def begin_with(self, driver: Any, records: Sequence[Record]) -> None:
+        """Write the first records of a new study, within the step that makes it."""
+        self._append(driver, _sealed(0, records, LogDigest()))
+
+    def digest(self, length: int) -> str:
+        """The digest of the first `length` records."""
+        if length == self._known:
+            return self._digest.hex()
+        kept = self._storage.with_retry(
+            lambda connection: self._storage.driver.execute(self._select_kept, (length,)).fetchall()
+        )
+        digest = LogDigest()
+        digest.add(kept)
+        return digest.hex()
+
+    def _rows(self, driver: Any, after: int) -> list[Row]:
+        return driver.execute(self._select, (after,)).fetchall()  # type: ignore[no-any-return]
+
+    def _news(self, driver: Any) -> list[Record]:
+        """What was written since this object last looked; raises LogChanged if that is no longer there."""
+        known = self._known
+        rows = self._rows(driver, known - 1 if known else 0)
+        if not all(map(_is_record, rows)):
+            raise self._damaged()
+        if known:
+            if not rows or tuple(rows[0]) != tuple(self._last or ()):
+                raise self._changed("the last record that was read is not there any more")
+            rows = rows[1:]
+        if rows:
+            # The positions of records are unique and in order: if the last one is right, there is no hole.
+            if rows[-1][0] != known + len(rows) - 1:
+                raise self._changed("a record is missing")
+            if not self._agrees(rows):
+                raise self._changed("the new records do not agree with their checksum")
+            self._known, self._last = known + len(rows), rows[-1]
+        return [Record(*row[1:5]) for row in rows]
+
+    def _agrees(self, rows: Sequence[Row]) -> bool:
+        """Go on with the digest by rows; returns whether they agree with their last seal."""
+        sealed = [place for place, row in enumerate(rows) if row[5] is not None]
+        end = sealed[-1] + 1 if sealed else 0
+        digest = self._digest.copy()
+        digest.add([row[1:5] for row in rows[:end]])
+        if sealed and digest.seal() != rows[end - 1][5]:
+            return False
+        digest.add([row[1:5] for row in rows[end:]])
+        self._digest = digest
+        return True
+
+    def _past(self, driver: Any) -> tuple[int, Sequence[Record], Sequence[Record]]:
+        last = driver.execute(self._select_last).fetchone()
+        start = 0 if last is None else int(last[0])
+        # What follows the last round may grow in the meantime; what comes before it cannot.
+        rows = self._rows(driver, start)
+        settled = driver.execute(self._select_kept, (start,)).fetchall()
+        try:
+            self._check_settled(driver, start, settled, any(row[5] is not None for row in rows))
+        except (TypeError, ValueError) as error:  # a text where there should be a number
+            raise self._damaged() from error
+        if not all(map(_is_record, rows)) or not self._agrees(rows):
+            raise self._damaged()
+        # Logs that older versions wrote may have holes, which do no harm.
+        self._known = int(rows[-1][0]) + 1 if rows else 0
+        self._last = rows[-1] if rows else None
+        self._check_end(driver)
+        return self._known, settled, [Record(*row[1:5]) for row in rows]
+
+    def _check_end(self, driver: Any) -> None:
+        """Notice that a page of a file has lost the last records, which no seal after them can tell."""
+        if self._storage.dialect.may_lose_its_end:
+            return
+        (missing,) = driver.execute(self._count_indexed, (self._known,)).fetchone()
+        # Others may have gone on meanwhile.
+        if missing and not self._rows(driver, self._known):
+            raise self._damaged()
+
+    def _check_settled(self, driver: Any, start: int, settled: Sequence[Row], sealed_later: bool) -> None:
+        """Begin the digest anew with all that comes before the last round."""
+        self._digest = LogDigest()
+        found = None if sealed_later else driver.execute(self._select_seal, (start,)).fetchone()
+        end = 0
+        if found is not None:
+            position, seal = found
+            end = int(driver.execute(self._count_kept, (position + 1,)).fetchone()[0])
+            self._digest.add(settled[:end])
+            if self._digest.seal() != seal:
+                raise self._damaged()
+        self._digest.add(settled[end:] if end else settled)
+
+    def _start_from(self, driver: Any, after: int) -> None:
+        """Learn what the first `after` records are."""
+        rows = [row for row in self._rows(driver, 0) if row[0] < after]
+        self._digest = LogDigest()
+        if not all(map(_is_record, rows)) or not self._agrees(rows):
+            raise self._damaged()
+        self._known, self._last = after, rows[-1] if rows else None
+
+    def _append(self, driver: Any, rows: Sequence[Row]) -> None:
+        if len(rows) == 1:
+            driver.execute(self._insert + self._values, rows[0])
+            return
+        for start in range(0, len(rows), _AT_ONCE):
+            some = rows[start : start + _AT_ONCE]
+            values = [value for row in some for value in row]
+            driver.execute(self._insert + ", ".join([self._values] * len(some)), values)
+
+    def _changed(self, why: str) -> StorageError:
+        dialect = self._storage.dialect
+        if dialect.may_lose_its_end:
+            return LogChanged(f"the log of study {self._name!r} in {dialect.place} has changed: {why}")
+        return StorageError(
+            f"{dialect.place} is not what study {self._name!r} has written and read: the file was replaced, "
+            "restored or edited while the study was open; open the study again to go on from what is there"
+        )
+
+    def _damaged(self) -> StorageError:
+        return StorageError(
+            f"{self._storage.dialect.place} is damaged: the records of study {self._name!r} do not agree with "
+            "their checksums, so some were changed, swapped or lost; restore the study from a copy or an export"
+        )
+
+
+def _is_record(row: Row) -> bool:
+    """Whether a row holds what it should; pages that were written over may hold anything."""
+    position, kind, pull, value, text, seal = row
+    return (
+        isinstance(position, int)
+        and isinstance(kind, int)
+        and isinstance(pull, int)
+        and isinstance(value, float)
+        and (text is None or isinstance(text, str))
+        and (seal is None or isinstance(seal, int))
+    )
+
+
+def _sealed(length: int, records: Sequence[Record], digest: LogDigest) -> list[Row]:
+    """The rows of new records from position `length` on; the last one that counts gets the seal."""
+    last = next((place for place in range(len(records) - 1, -1, -1) if records[place][0] != LEASE), -1)
+    if last < 0:
+        return [(length + place, *record, None) for place, record in enumerate(records)]
+    digest.add(records)
+    seal = digest.seal()
+    return [(length + place, *record, seal if place == last else None) for place, record in enumerate(records)]

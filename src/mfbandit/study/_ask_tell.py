@@ -1,0 +1,351 @@
+"""The ask-and-tell side of a study: where pulls are handed out and their results taken in.
+
+Every action is one step on the log (`Log.exchange`): follow what others wrote, decide, write.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from mfbandit._checks import is_whole, whole_number
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.model import Pull, make_pull
+from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, Record, Storage
+from mfbandit.study._lease_owner import Owners, this_process
+from mfbandit.study._policy_digest import PolicyCode
+from mfbandit.study._pull_seeds import Seeds
+from mfbandit.study._reward_check import RewardCheck, check_lease, plain_text
+from mfbandit.study._settings import Header
+from mfbandit.study.state._planner import copy_state
+from mfbandit.study.state._replica import Replica
+from mfbandit.study.state._round import lease_note
+
+__all__ = ["AskTell"]
+
+Clock = Callable[[], float]
+
+#: A policy is compiled, beside the study, once it has some rounds and planning them takes time. What was
+#: compiled for another study is taken sooner: it takes a millisecond to find.
+_LOOK_AFTER_SECONDS = 0.002
+_COMPILE_AFTER_SECONDS = 0.02
+_COMPILE_AFTER_ROUNDS = 100
+#: What a report of a pull can be.
+_AWAITED, _LATE, _UNKNOWN = 1, 0, -1
+
+
+class AskTell(Replica):
+    """Hands out the pulls of a study and takes in their results."""
+
+    def __init__(
+        self, storage: Storage, name: str, header: Header, durable: bool = True, allow_changed_policy: bool = False
+    ) -> None:
+        settings = header.settings
+        self.code = PolicyCode(name, header, allow_changed_policy)
+        super().__init__(storage, name, settings, header.identity)
+        self._durable = durable
+        self._seeds = Seeds(settings.seed)
+        self._arms = settings.problem.arms
+        self._on_blocks = settings.problem.blocks is not None
+        self._fidelities = [fidelity.name for fidelity in settings.problem.fidelities]
+        self._check_reward = RewardCheck(settings.problem.reward)
+        #: How far the clock of the storage is ahead of this process's; known after the first ask.
+        self._clock_ahead = math.inf
+        #: Pulls that this process evaluates itself, how leases call it, and what it knows of others.
+        self._held: set[int] = set()
+        self._process, self._owner = 0, ""
+        self._owners = Owners()
+
+    def ask(self, n: int = 1, *, lease_seconds: float | None = None, in_process: bool = False) -> list[Pull]:
+        """Get up to `n` pulls that may run at once.
+
+        Parameters
+        ----------
+        n : int
+            How many at most.
+        lease_seconds : float, optional
+            How long they are yours; after that, and without a `heartbeat`, they are handed out again.
+            The study's own setting by default.
+        in_process : bool
+            Whether this process evaluates them, so that they are lost with it: should it be killed, other
+            processes on this machine (with Linux) are handed them at once, and need not wait for the lease to end.
+
+        Returns
+        -------
+        list of Pull
+            Empty when none can be handed out now: the study is done, or it waits for the results of
+            pulls that are out.
+        """
+        if type(n) is not int or n < 1:
+            whole_number("n", n, 1)
+        term = self._term(lease_seconds)
+        note = lease_note(term, self._my_name() if in_process else "")
+        self._maybe_compile()
+        pulls: list[Pull] = []
+
+        def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
+            study_state, records = self._apply_news(news), []
+            self._drop(pulls)
+            if study_state.due:
+                self.code.check()
+                records.append(study_state.plan())
+            if study_state.ended or study_state.stuck:
+                return records
+            playing, now = study_state.round, clock()
+            self._clock_ahead = now - time.monotonic()
+            playing.expire(now)
+            while len(pulls) < n:
+                place = playing.next_place()
+                if place < 0:
+                    if self._take_back_abandoned():
+                        continue
+                    break
+                playing.lease(place, now + term, note)
+                records.append(Record(LEASE, playing.first + place, now + term, note))
+                pulls.append(self._pull(place))
+                if in_process:
+                    self._held.add(playing.first + place)
+            return records
+
+        with self._lock:
+            self._check_open()
+            try:
+                if self._study_state.round.fresh < self._study_state.round.size or not self._nothing_to_ask():
+                    self._exchange(decide, False)
+            except BaseException:
+                self._drop(pulls)
+                raise
+        return pulls
+
+    def tell(self, pull: Pull | int, reward: float) -> bool:
+        """Report the reward of a pull.
+
+        Parameters
+        ----------
+        pull : Pull or int
+            What `ask` returned, or its id.
+        reward : float
+            A finite number in the range of the problem's rewards; anything else is refused and nothing
+            is recorded.
+
+        Returns
+        -------
+        bool
+            Whether it counts. It does not if the pull already has a result (exactly one counts) or its
+            arm was retired.
+        """
+        value = self._check_reward(reward)
+        self._maybe_compile()
+        return self._report(pull, RESULT, value, None)
+
+    def fail(self, pull: Pull | int, reason: str = "") -> bool:
+        """Report that the evaluation of a pull failed.
+
+        The pull is handed out again, up to `retries` times. Then the study stops with status "failed",
+        retires the arm, or counts the cell at its worst, as chosen by `on_failure`.
+
+        Parameters
+        ----------
+        pull : Pull or int
+            What `ask` returned, or its id.
+        reason : str
+            What went wrong; kept in the log.
+
+        Returns
+        -------
+        bool
+            Whether it counts; not if the pull already has a result.
+        """
+        return self._report(pull, FAILURE, 0.0, plain_text(reason))
+
+    def heartbeat(self, pulls: Iterable[Pull], *, lease_seconds: float | None = None) -> list[Pull]:
+        """Say that pulls are still being worked on; returns those that are still wanted."""
+        return self._lease_again(pulls, self._term(lease_seconds))
+
+    def release(self, pulls: Iterable[Pull]) -> None:
+        """Give back pulls that nobody will evaluate, so that they are handed out again at once."""
+        self._lease_again(pulls, 0.0)
+
+    def retry(self) -> bool:
+        """Go on with a study that stopped because an evaluation failed; False if it had not."""
+        forgiven: list[int] = []
+
+        def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
+            forgiven[:] = self._apply_news(news).stuck
+            for number in forgiven:
+                self._study_state.retry(number)
+            return [Record(RETRY, number) for number in forgiven]
+
+        with self._lock:
+            self._exchange(decide, self._durable)
+        return bool(forgiven)
+
+    def _nothing_to_ask(self) -> bool:
+        """Whether a look at the log, without a lock on it, shows that nothing can be handed out."""
+        if self._stale or self._study_state.due or self._study_state.round.next_place() >= 0:
+            return False
+        study_state = self.current()
+        playing = study_state.round
+        if study_state.ended or study_state.stuck:
+            return True
+        expired = playing.soonest <= time.monotonic() + self._clock_ahead
+        return not study_state.due and not expired and playing.next_place() < 0 and not playing.abandoned(self._is_gone)
+
+    def _term(self, lease_seconds: float | None) -> float:
+        """For how long a pull is handed out."""
+        return self.settings.lease_seconds if lease_seconds is None else check_lease(lease_seconds)
+
+    def _my_name(self) -> str:
+        """How leases call this study in this process; another after a fork."""
+        if self._process != os.getpid():
+            self._process, self._owner = os.getpid(), this_process(secrets.token_hex(3))
+            self._held = set()
+        return self._owner
+
+    def _is_gone(self, place: int, owner: str) -> bool:
+        """Whether nobody works on a place any more that a process had taken for itself."""
+        if owner == self._my_name():
+            # Its result was lost by the storage after it had been told.
+            return self._study_state.round.first + place not in self._held
+        return self._owners.is_gone(owner)
+
+    def _drop(self, pulls: list[Pull]) -> None:
+        """Forget pulls that were not handed out after all."""
+        if pulls:
+            self._held.difference_update(pull.id for pull in pulls)
+            pulls.clear()
+
+    def _take_back_abandoned(self) -> bool:
+        """Free the places of processes that are gone; returns whether there were any."""
+        playing = self._study_state.round
+        places = playing.abandoned(self._is_gone)
+        for place in places:
+            playing.give_back(place)
+        return bool(places)
+
+    def _report(self, pull: Pull | int, kind: int, value: float, text: str | None) -> bool:
+        """Enter what became of a pull, and plan the next round if that completes this one."""
+        number = self._number(pull)
+        verdict = _LATE
+
+        def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
+            nonlocal verdict
+            study_state, records = self._apply_news(news), list[Record]()
+            playing = study_state.round
+            if number >= playing.first + playing.size and self._may_plan():
+                records.append(study_state.plan())
+            verdict = self._verdict(pull, number)
+            if verdict == _AWAITED:
+                if kind == RESULT:
+                    study_state.result(number, value)
+                else:
+                    study_state.failure(number, text or "")
+                records.append(Record(kind, number, value, text))
+                # A result counts whoever brings it; what to ask next is not for other code to say.
+                if self._may_plan():
+                    records.append(study_state.plan())
+            return records
+
+        with self._lock:
+            self._exchange(decide, self._durable)
+            self._held.discard(number)
+        if verdict == _UNKNOWN:
+            raise StudyError(f"pull {number} was never handed out by study {self.name!r}")
+        return verdict == _AWAITED
+
+    def _may_plan(self) -> bool:
+        """Whether a round is due that whoever brings a result may plan; `ask` says why if it must not be planned."""
+        study_state = self._study_state
+        return study_state.due and self.code.may_decide and (study_state.race is None or not study_state.race.refusal)
+
+    def _verdict(self, pull: Pull | int, number: int) -> int:
+        """Whether a report of a pull is awaited, comes too late, or was never asked for."""
+        playing = self._study_state.round
+        place = number - playing.first
+        if place < 0 or (place < playing.size and playing.told(place)):
+            return _LATE
+        if not isinstance(pull, Pull):
+            return _AWAITED if place < playing.fresh else _UNKNOWN
+        # Whoever has the very pull was given it, even if the note of that was lost with the power.
+        given = pull.arm_index, pull.fidelity_index, pull.index
+        if place < playing.size and given == playing.pull_at(place):
+            return _AWAITED
+        # If results before it were lost with a server, what is asked for instead may be another pull.
+        return _LATE if self.was_read_again else _UNKNOWN
+
+    def _number(self, pull: Pull | int) -> int:
+        if isinstance(pull, Pull):
+            if pull.study != self.identity:
+                raise StudyError(f"pull {pull.id} ({pull.arm!r} at {pull.fidelity!r}) is of another study")
+            return pull.id
+        if not is_whole(pull) or pull < 0:
+            raise InvalidInput(f"a pull is what ask returned, or its id, a whole number; got {pull!r}")
+        return int(pull)
+
+    def _pull(self, place: int) -> Pull:
+        """The pull at a place of the round being played."""
+        playing = self._study_state.round
+        arm, fidelity, index = playing.pull_at(place)
+        seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
+        block, block_seed = self._study_state.block_at(place, seed) if self._on_blocks else (None, None)
+        return make_pull(
+            {
+                "id": playing.first + place,
+                "arm": self._arms[arm],
+                "fidelity": self._fidelities[fidelity],
+                "cost": playing.row_of(place).cost,
+                "seed": seed,
+                "index": index,
+                "arm_index": arm,
+                "fidelity_index": fidelity,
+                "study": self.identity,
+                "block": block,
+                "block_seed": block_seed,
+            }
+        )
+
+    def _lease_again(self, pulls: Iterable[Pull], term: float) -> list[Pull]:
+        """Extend the leases of pulls by `term`, or end them if it is 0; returns those still wanted."""
+        given = [(pull, self._number(pull)) for pull in pulls]
+        wanted: list[Pull] = []
+
+        def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
+            study_state, records = self._apply_news(news), list[Record]()
+            wanted.clear()
+            until = clock() + term if term > 0.0 else 0.0
+            if self._may_plan() and any(number >= study_state.asked for _, number in given):
+                records.append(study_state.plan())  # the round that they are of was lost by the storage
+            playing = study_state.round
+            for pull, number in given:
+                place = number - playing.first
+                if self._verdict(pull, number) == _AWAITED and (term > 0.0 or place < playing.fresh):
+                    note = lease_note(term, self._my_name() if number in self._held else "") if term > 0.0 else None
+                    playing.lease(place, until, note)
+                    wanted.append(pull)
+                    records.append(Record(LEASE, number, until, note))
+            return records
+
+        with self._lock:
+            if term == 0.0:
+                # Whether or not the log learns of it, this process does not work on them any more.
+                self._held.difference_update(number for _, number in given)
+            self._exchange(decide, False)
+        return wanted
+
+    def _maybe_compile(self) -> None:
+        """Compile the policy once that pays; other threads go on meanwhile."""
+        study_state, planner = self._study_state, self._study_state.planner
+        if planner.asked_to_compile or study_state.planning_seconds < _LOOK_AFTER_SECONDS:
+            return
+        if not planner.looked:
+            planner.asked_to_compile = planner.compiled_before(study_state.state)
+            return
+        if study_state.planning_seconds < _COMPILE_AFTER_SECONDS or study_state.rounds < _COMPILE_AFTER_ROUNDS:
+            return
+        planner.asked_to_compile = True
+        # It takes seconds the first time on a machine, and which of the two plans does not matter.
+        threading.Thread(target=planner.compile, args=(copy_state(study_state.state),), daemon=True).start()

@@ -1,0 +1,108 @@
+"""Checks of what evaluations report."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from mfbandit._checks import is_number
+from mfbandit.errors import InvalidInput, RewardError
+from mfbandit.model import RewardKind
+
+__all__ = ["RewardCheck", "check_lease", "plain_text"]
+
+#: Gaussian rewards beyond this would overflow when squared and summed.
+_HUGE = 1e150
+#: Letters of an object that is no reward.
+_LONGEST = 200
+
+
+def plain_text(value: object) -> str:
+    r"""What a reason says, as text that every database takes.
+
+    Examples
+    --------
+    >>> plain_text(ValueError("no\0 answer \ud800"))
+    'no answer ?'
+    """
+    return str(value).replace("\0", "").encode("utf-8", "replace").decode()
+
+
+class RewardCheck:
+    """Turns a reported reward into a float, or refuses it.
+
+    Examples
+    --------
+    >>> from mfbandit.model import Bernoulli
+    >>> RewardCheck(Bernoulli())(True)
+    1.0
+    >>> RewardCheck(Bernoulli())(Decimal("0.5"))
+    0.5
+    >>> RewardCheck(Bernoulli())(1.5)
+    Traceback (most recent call last):
+    mfbandit.errors.RewardError: a reward must lie between 0.0 and 1.0, got 1.5
+    """
+
+    def __init__(self, kind: RewardKind) -> None:
+        self._low = -_HUGE if kind.low is None else kind.low
+        self._high = _HUGE if kind.high is None else kind.high
+        self._rule = (
+            "must be a finite number" if kind.low is None else f"must lie between {self._low!r} and {self._high!r}"
+        )
+
+    def __call__(self, reward: Any) -> float:
+        """Return the reward as a float."""
+        if type(reward) is not float:
+            reward = _number(reward)
+        if not self._low <= reward <= self._high:
+            raise RewardError(f"a reward {self._rule}, got {reward!r}")
+        return reward + 0.0  # type: ignore[no-any-return]
+
+
+def check_lease(seconds: Any) -> float:
+    """Refuse what is no time for which a pull can be handed out.
+
+    Examples
+    --------
+    >>> check_lease(60)
+    60.0
+    >>> check_lease(float("inf"))
+    Traceback (most recent call last):
+    mfbandit.errors.InvalidInput: lease_seconds must be a finite number > 0, got inf; a day is 86400
+    """
+    if not is_number(seconds) or not 0.0 < seconds < math.inf:
+        raise InvalidInput(f"lease_seconds must be a finite number > 0, got {seconds!r}; a day is 86400")
+    return float(seconds)
+
+
+def _number(reward: Any) -> float:
+    """The number that an object stands for: a scalar of any library, but no text and no array of one number."""
+    number = reward if isinstance(reward, (int, float)) else _item(reward)
+    if not isinstance(number, (int, float, numbers.Real, Decimal)):
+        raise RewardError(f"a reward must be a number, got {_shown(reward)}")
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+def _item(reward: Any) -> Any:
+    """What a scalar of a library for arrays holds; anything else as it is."""
+    if not hasattr(reward, "item") or getattr(reward, "ndim", 0) != 0 or np.ma.is_masked(reward):
+        return reward
+    try:
+        return reward.item()
+    except Exception as error:  # whatever the library raises where there is no number
+        raise RewardError(f"a reward must be a number, got {_shown(reward)}: {error}") from None
+
+
+def _shown(reward: Any) -> str:
+    """An object in a sentence: one line of it, and not too long."""
+    text = " ".join(repr(reward).split())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({type(reward).__name__})"

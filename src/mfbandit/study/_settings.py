@@ -1,0 +1,191 @@
+"""What a study was made with; stored with it and never changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from mfbandit._checks import fraction, one_of, positive_number, whole_number
+from mfbandit.algorithms import Policy, default_policy
+from mfbandit.algorithms import policy as read_policy
+from mfbandit.core import Goal
+from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
+from mfbandit.model import Problem
+from mfbandit.study._study_options import ON_FAILURE, ON_VIOLATION
+
+__all__ = ["Header", "Settings", "read_header", "write_header"]
+
+#: Version of what headers and records mean; a newer one is refused.
+FORMAT = 2
+#: The origin of Gaussian rewards that the first reward of a study decides.
+_FIRST = "first reward"
+
+
+def _limit(name: str, value: Any) -> float | None:
+    """A limit; an infinite one is none."""
+    number = None if value is None else positive_number(name, value)
+    return None if number == math.inf else number
+
+
+def _with_origin(problem: dict[str, Any]) -> dict[str, Any]:
+    """Say of Gaussian rewards what their sums are relative to."""
+    reward = problem["reward"]
+    return {**problem, "reward": {"origin": _FIRST, **reward}} if reward["kind"] == "gaussian" else problem
+
+
+def _read_origin(problem: dict[str, Any]) -> dict[str, Any]:
+    """Read that again; studies that do not say it are older than origins, their sums are relative to 0."""
+    reward = dict(problem["reward"])
+    if reward.get("kind") == "gaussian":
+        origin = reward.pop("origin", 0.0)
+        reward = reward if origin == _FIRST else {**reward, "origin": origin}
+    return {**problem, "reward": reward}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The problem and everything that decides how a study goes."""
+
+    problem: Problem
+    policy: Policy
+    delta: float = 0.05
+    epsilon: float = 0.0
+    budget: float | None = None
+    max_cost: float | None = None
+    seed: int = 0
+    retries: int = 2
+    on_failure: str = "stop"
+    lease_seconds: float = 3600.0
+    on_violation: str = "ignore"
+    alarm_level: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, Problem):
+            raise InvalidInput(f"problem must be a Problem, got {self.problem!r}")
+        put = object.__setattr__
+        put(self, "policy", read_policy(default_policy(self.problem) if self.policy is None else self.policy))
+        put(self, "delta", positive_number("delta", self.delta))
+        put(self, "budget", _limit("budget", self.budget))
+        put(self, "max_cost", _limit("max_cost", self.max_cost))
+        put(self, "seed", whole_number("seed", self.seed, 0))
+        put(self, "retries", whole_number("retries", self.retries, 0))
+        put(self, "lease_seconds", positive_number("lease_seconds", self.lease_seconds))
+        if not self.lease_seconds < math.inf:
+            raise InvalidInput("lease_seconds must be finite; a day is 86400")
+        one_of("on_failure", self.on_failure, ON_FAILURE)
+        one_of("on_violation", self.on_violation, ON_VIOLATION)
+        put(self, "alarm_level", fraction("alarm_level", self.alarm_level))
+        self.policy.check(self.problem, self.goal)
+        self._check_blocks()
+
+    def _check_blocks(self) -> None:
+        """Refuse what cannot be done on blocks, or only there."""
+        if self.seen.blocks is None:
+            if self.on_failure == "worst":
+                raise InvalidInput(
+                    "on_failure='worst' counts a failed cell of a race at its worst, and needs a problem with blocks: "
+                    "choose 'stop' or 'retire'"
+                )
+            return
+        if self.on_failure == "retire":
+            raise InvalidInput(
+                "on_failure='retire' is not for problems with blocks, where the others were compared with that arm: "
+                "choose 'stop' or 'worst'"
+            )
+        if self.on_violation != "ignore":
+            raise InvalidInput(f"on_violation must be 'ignore' for a problem with blocks, got {self.on_violation!r}")
+
+    @property
+    def seen(self) -> Problem:
+        """The problem as the policy sees it: without blocks if each pull draws its own."""
+        return self.policy.seen(self.problem)
+
+    @property
+    def goal(self) -> Goal:
+        """What the policy is to reach."""
+        return Goal(self.delta, self.epsilon, math.inf if self.budget is None else self.budget)
+
+    @property
+    def limit(self) -> float:
+        """What may be spent in all."""
+        limits = [limit for limit in (self.budget, self.max_cost) if limit is not None]
+        return min(limits, default=math.inf)
+
+    @property
+    def spends(self) -> bool:
+        """Whether the study is there to spend a budget well, not to identify the best arm."""
+        return self.policy.objective == "regret"
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings as a plain JSON object."""
+        plain = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name not in ("problem", "policy")
+        }
+        # Every option is written down, so that a later version with other defaults reads the same policy.
+        options = {
+            field.name: getattr(self.policy, field.name)
+            for field in dataclasses.fields(self.policy)
+            if field.name not in self.policy.preset
+        }
+        policy = {"name": self.policy.name, **options}
+        return {"problem": _with_origin(self.problem.to_json()), "policy": policy, **plain}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Settings:
+        """Read back what `to_json` wrote."""
+        rest = {key: value for key, value in data.items() if key not in ("problem", "policy")}
+        problem = Problem.from_json(_read_origin(data["problem"]))
+        return cls(problem=problem, policy=read_policy(data["policy"]), **rest)
+
+    def check_same(self, other: Settings, name: str) -> None:
+        """Refuse settings that differ from those a stored study was made with."""
+        for field in dataclasses.fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if mine == theirs:
+                continue
+            if field.name == "problem":
+                truths = f"; its truth is {mine.truth!r}, not {theirs.truth!r}" if mine.truth != theirs.truth else ""
+                raise StudyError(f"study {name!r} exists with another problem: {mine!r}, not {theirs!r}{truths}")
+            if field.name == "policy":
+                mine, theirs = mine.label, theirs.label
+            raise StudyError(f"study {name!r} exists with {field.name}={mine!r}, not {theirs!r}")
+
+
+class Header(NamedTuple):
+    """What a storage keeps of a study beside its log."""
+
+    settings: Settings
+    identity: str
+    digest: str | None = None
+    """`mfbandit.study._policy_digest` of the code that it was made with; None if that is not known."""
+
+
+def write_header(header: Header) -> str:
+    """The header of a study, as stored."""
+    plain = {"format": FORMAT, "identity": header.identity, "settings": header.settings.to_json()}
+    return json.dumps(plain if header.digest is None else {**plain, "digest": header.digest})
+
+
+def read_header(text: str, name: str) -> Header:
+    """Read a stored header."""
+    try:
+        header = json.loads(text)
+        version = header["format"]
+    except (ValueError, KeyError, TypeError):
+        raise StorageError(f"the header of study {name!r} is damaged: {text[:60]!r}") from None
+    if not isinstance(version, int) or version > FORMAT:
+        raise StorageError(
+            f"study {name!r} has format {version!r}, which is newer than this mfbandit reads ({FORMAT}): "
+            "install a newer mfbandit"
+        )
+    try:
+        digest = header.get("digest")
+        known = None if digest is None else str(digest)
+        return Header(Settings.from_json(header["settings"]), str(header["identity"]), known)
+    except (MfbanditError, KeyError, TypeError) as error:
+        raise StorageError(f"the header of study {name!r} cannot be read: {error}") from error

@@ -1,0 +1,214 @@
+"""Studies: real evaluations, asked for and told one by one or many at once, by any number of workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import StudyError
+from mfbandit.model import Problem, Pull
+from mfbandit.storage import PATIENCE_SECONDS
+from mfbandit.study._ask_tell import AskTell
+from mfbandit.study._view import View
+
+if TYPE_CHECKING:
+    from mfbandit.study._result import Result
+    from mfbandit.workers import Ray
+
+__all__ = ["Study"]
+
+
+class Study(AskTell):
+    """A search for the best arm by real evaluations.
+
+    Made by `create_study` and `load_study`. All methods may be called from any thread, and several
+    processes may open the same study at once: they share its pulls, its results and its budget, and take
+    the decisions that a single worker would have taken.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> from mfbandit.study import create_study
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.0)], reward="bernoulli")
+    >>> study = create_study(problem, delta=0.1)
+    >>> while not study.done:
+    ...     for pull in study.ask(2):
+    ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
+    >>> study.best, study.status, study.cost
+    ('b', 'certified', 6.0)
+
+    A study that is used in a ``with`` block is closed at its end:
+
+    >>> with create_study(problem) as study:
+    ...     study.optimize(lambda pull: float(pull.arm == "b"), progress=False).best
+    'b'
+    """
+
+    def __enter__(self) -> Study:
+        """Use it in a ``with`` block, which closes it."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close it."""
+        self.close()
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.settings.problem
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing more to ask for."""
+        return self.status != "running"
+
+    @property
+    def status(self) -> str:
+        """Where it stands: "running", or how it ended.
+
+        That is "certified", "answered" (the policy stopped by itself, without a proof), "max_cost", "budget", "failed",
+        or "violation" (the data contradict a bias bound, and that was to stop the study).
+        """
+        return self.current().status
+
+    @property
+    def cost(self) -> float:
+        """What all pulls that have a result cost together."""
+        return self.current().cost
+
+    @property
+    def best(self) -> str | None:
+        """The arm that the policy would answer with now; None before the first result."""
+        return self.view().best
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is that `best` is the best; valid whenever you look."""
+        return self.view().confidence
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Bounds of every arm's true mean, in units of the reward.
+
+        All of them hold, at all times at once, with probability 1 - delta.
+        """
+        return self.view().intervals()
+
+    def view(self) -> View:
+        """What the data say at this moment, all of it from one moment."""
+        with self._lock:
+            return View(self.current())
+
+    def result(self, status: str | None = None) -> Result:
+        """The answer so far; final when the study is done.
+
+        Parameters
+        ----------
+        status : str, optional
+            Another status to put into it, such as "cancelled".
+        """
+        from mfbandit.study._result import Result
+
+        with self._lock:
+            return Result.of(self, View(self.current()), status)
+
+    def optimize(
+        self,
+        evaluate: Callable[[Pull], Any],
+        *,
+        workers: int = 1,
+        engine: str | Executor | Ray = "threads",
+        progress: bool = True,
+        callback: Callable[[View], Any] | None = None,
+        resources: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: float | None = None,
+        failure_patience: float = 60.0,
+    ) -> Result:
+        """Evaluate pulls until the study is done, or Ctrl-C ends it with the answer so far.
+
+        Called again, it goes on where it stopped; a study that failed tries again what failed.
+
+        Parameters
+        ----------
+        evaluate : callable
+            Gets a `Pull` and returns its reward; may be a coroutine function. What it raises is a
+            failure of the pull.
+        workers : int
+            How many evaluations run at once. Decisions do not depend on it.
+        engine : {"threads", "processes", "ray"}, Ray or concurrent.futures.Executor
+            Where they run. Coroutines of "threads" share one event loop.
+        progress : bool
+            Whether to show progress on stderr.
+        callback : callable, optional
+            Called with a `View` of the study after new results; raises StopIteration to end the run.
+        resources : mapping, optional
+            For "ray": what a pull needs, by fidelity, such as ``{"human": {"num_cpus": 0}}``. ``Ray(resources=...)``
+            as the engine says the same.
+        timeout : float, optional
+            Seconds after which an evaluation has failed. A process, a coroutine, a Ray task or a command
+            is ended; a function in a thread, or on an executor of yours, is left to itself. One that is
+            repeated because it was slow is no longer a fair sample: fast ones are favoured.
+        failure_patience : float
+            How many seconds failures of several pulls in a row may pause the run before they count. 0: no
+            pauses, and what failed is tried again at once.
+
+        Returns
+        -------
+        Result
+            With status "cancelled" if the run was ended before the study was done.
+
+        Examples
+        --------
+        >>> import mfbandit as mf
+        >>> from mfbandit.study import create_study
+        >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=20)
+        >>> study.optimize(lambda pull: 0.5, workers=2, progress=False).status
+        'max_cost'
+        """
+        from mfbandit.study.run._run_loop import optimize
+
+        if not self.current().ended:
+            self.code.check()
+        return optimize(
+            self,
+            evaluate,
+            workers=workers,
+            engine=engine,
+            progress=progress,
+            callback=callback,
+            resources=resources,
+            timeout=timeout,
+            failure_patience=failure_patience,
+        )
+
+    def to_frame(self) -> Any:
+        """One row per pull that has a result, in the order of asking, as a pandas data frame."""
+        from mfbandit.study.api._export import study_frame
+
+        return study_frame(self)
+
+    def export(self, path: Any) -> None:
+        """Write the study to a file of JSON lines, which `import_study` reads."""
+        from mfbandit.study.api._export import export_study
+
+        export_study(self, path)
+
+    def __repr__(self) -> str:
+        """Show it as one line."""
+        study_state = self._study_state
+        return (
+            f"<Study {self.name!r}: {study_state.status}, {study_state.asked} pulls asked, cost {study_state.cost:g}>"
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Study], tuple[Any, ...]]:
+        """Another process gets the study by opening its storage."""
+        if not self.storage.url:
+            raise StudyError(
+                "a study in memory cannot be sent to another process: give it a storage such as sqlite:///study.db"
+            )
+        from mfbandit.study.api._open_study import load_study
+
+        patience = getattr(self.storage, "patience", PATIENCE_SECONDS)
+        opening = partial(load_study, allow_changed_policy=self.code.allow_changed)
+        return opening, (self.storage.url, self.name, self._durable, patience)

@@ -1,0 +1,146 @@
+"""Checking a certificate against the raw results of its study.
+
+The policy plays again from the first pull on. At every round it must plan what the log says was planned;
+results are taken from the log. At the moment that the certificate is of, the statistics and the evidence made
+anew must be the certificate's. So invented statistics are found, and rewards that were left out, and a
+sampling rule that was not the stated one. What cannot be found is a log that was invented as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.certificate import (
+    BLOCKS,
+    Certificate,
+    RaceCertificate,
+    Verdict,
+    differences,
+    read_certificate,
+    read_race_certificate,
+    verify,
+)
+from mfbandit.errors import MfbanditError
+from mfbandit.storage import RESULT, ROUND, LogDigest, Record
+from mfbandit.study._reward_check import RewardCheck
+from mfbandit.study._view import View
+from mfbandit.study.state._round_record import read_round
+from mfbandit.study.state._study_state import StudyState
+
+if TYPE_CHECKING:
+    from mfbandit.study._study import Study
+    from mfbandit.study.state._study_state import StudyState
+
+__all__ = ["verify_with_study"]
+
+#: What a round decides, in its record; the rest is what the policy noted for itself.
+_DECIDED = ("rows", "cut", "arms", "broken", "added", "opened", "blocks")
+
+
+def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
+    """Check a certificate from its own numbers, and then against the results that a study holds.
+
+    Parameters
+    ----------
+    found : mapping
+        `Result.certificate`, or what `load_certificate` read.
+    study : Study
+        Where the certificate is said to come from: `load_study`, or `import_study` of an export.
+
+    Returns
+    -------
+    Verdict
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> study = mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)], reward="bernoulli"), delta=0.1)
+    >>> while not study.done:
+    ...     for pull in study.ask():
+    ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
+    >>> invented = study.result().certificate
+    >>> verify_with_study(invented, study).valid
+    True
+    >>> for part in ("pulls", "sums", "squares"):
+    ...     invented["statistics"]["b"][part][0] += 2
+    >>> verify_with_study(invented, study).valid
+    False
+    """
+    verdict = verify(found)
+    if not verdict.claim:
+        return verdict
+    settings, certificate = study.settings, _read(found)
+    reasons = [
+        f"the study has another {name}"
+        for name in ("problem", "policy", "delta", "epsilon", "seed")
+        if hasattr(certificate, name) and getattr(settings, name) != getattr(certificate, name)
+    ]
+    if not reasons:
+        try:
+            reasons = list(_contradictions(certificate, found, study))
+        except (MfbanditError, LookupError, TypeError, ValueError) as error:
+            reasons = [f"the log of the study cannot be played again: {error}"]
+        if reasons and study.code.changed:
+            reasons.append("the code of the policy has changed since the study was made, which may be the reason")
+    reasons = [*verdict.reasons, *reasons]
+    return Verdict(not reasons, verdict.claim, tuple(reasons), verdict.fingerprint)
+
+
+def _read(found: Mapping[str, Any]) -> Certificate | RaceCertificate:
+    return read_race_certificate(found) if found.get("kind") == BLOCKS else read_certificate(found)
+
+
+def _contradictions(
+    certificate: Certificate | RaceCertificate, found: Mapping[str, Any], study: Study
+) -> Iterator[str]:
+    """Where the raw results contradict a certificate."""
+    wrong: list[str] | None = None
+    total = certificate.pulls
+    for study_state, digest in _moments(study):
+        if study_state.folded_pulls > total:
+            break
+        if study_state.folded_pulls == total:
+            log = None if certificate.log is None else digest.hex()
+            wrong = list(differences(found, type(certificate).of(View(study_state), log).to_json()))
+            if not wrong:
+                return
+    if wrong is None:
+        yield f"the study never had exactly {total} results"
+    else:
+        yield from (f"by the results of the study, {reason}" for reason in wrong)
+
+
+def _pay_for_what_was_out(study_state: StudyState, spent: float) -> None:
+    """Take from the log what was paid for pulls that were out when their arm was retired.
+
+    Leases of old rounds are not kept, so that it cannot be counted again; it is at most what the round had of them.
+    """
+    most = sum(row.size * row.cost for row in study_state.round.rows if row.arm in study_state.retired)
+    known = float(study_state.state.spent[0])
+    if not known * (1 - 1e-9) <= spent <= (known + most) * (1 + 1e-9):
+        raise ValueError(f"{spent:g} cannot have been spent before pull {study_state.asked}, but {known:g}")
+    study_state.state.spent[0] = spent
+
+
+def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
+    """Play a study again: what it amounts to after every record of its log, and the digest of the log so far."""
+    study_state, check, digest = StudyState(study.settings), RewardCheck(study.settings.problem.reward), LogDigest()
+    _, settled, current = study.storage.log(study.name).past()
+    for fields in (*settled, *current):
+        record = Record(*fields)
+        if record.kind == ROUND:
+            theirs = read_round(record.text)
+            if "state" in theirs:
+                _pay_for_what_was_out(study_state, float(theirs["state"]["spent"][0]))
+            study_state.planner.compile_once(study_state.state)
+            planned = study_state.plan()
+            ours = read_round(planned.text)
+            if planned.pull != record.pull or any(ours.get(key) != theirs.get(key) for key in _DECIDED):
+                raise ValueError(f"its policy does not plan the round that begins with pull {record.pull}")
+        else:
+            if record.kind == RESULT:
+                check(record.value)
+            study_state.apply([record])
+        digest.add([record])
+        yield study_state, digest

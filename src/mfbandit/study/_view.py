@@ -1,0 +1,178 @@
+"""A study at one moment: statistics, the answer, and how sure it is."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mfbandit.confidence import Victory, confidence, interval, unlike_normal, victories
+from mfbandit.core import PULLS, Arrays, Ints
+from mfbandit.study.state._bias_violations import broken_bounds, sentences
+from mfbandit.study.state._planner import copy_state, race_of
+from mfbandit.study.state._study_state import StudyState
+
+if TYPE_CHECKING:
+    from mfbandit.confidence.race import Race
+
+__all__ = ["View"]
+
+#: So many arms are named in a warning.
+_MOST_NAMED = 3
+
+
+class View:
+    """What the data of a study say at one moment; it does not change when the study goes on."""
+
+    def __init__(self, study_state: StudyState) -> None:
+        self.settings = study_state.settings
+        self.arms = list(study_state.planner.arms)
+        """Index in the problem of each arm in play, one per row of the statistics."""
+        self.columns = list(study_state.planner.columns)
+        """Index in the problem of each fidelity in use, one per column of the statistics."""
+        self.arrays: Arrays = study_state.planner.problem
+        self.algorithm = study_state.planner.algorithm
+        self.state = copy_state(study_state.state)
+        # The clock of policies moves when a row of a round is complete; people count every result.
+        self.pulls = int(study_state.state.clock[PULLS]) + study_state.round.loose()
+        """How many pulls have a result."""
+        self.status = study_state.status
+        self.cost = study_state.cost
+        self.retired = dict(study_state.retired)
+        self.problem = study_state.problem
+        """The problem with the bias bounds that are believed by now."""
+        self.broken = list(study_state.broken)
+        self.added = dict(study_state.added)
+        """What was added to bias bounds, by fidelity, in unit scale."""
+        kept = self.state.pulls * self.arrays.cost
+        gone = len(self.arms) < self.settings.problem.n_arms
+        self.retired_pulls = study_state.folded_pulls - int(self.state.pulls.sum()) if gone else 0
+        """How many results arms had that are no longer in play."""
+        # A difference of sums: digits that are noise are left out.
+        self.retired_cost = float(f"{max(0.0, study_state.folded_cost - float(kept.sum())):.10g}") if gone else 0.0
+        self.reasons = list(study_state.stuck.values())
+        self.answer = study_state.recommend()
+        """Index in the problem of the arm the policy would answer with; -1 if none is left."""
+        race = study_state.race
+        self.on_blocks = race is not None
+        """Whether arms are compared on shared blocks."""
+        # Both only grow, so what is said of this moment is their first so many entries.
+        self._rounds, self._rewards = (race.rounds, race.rewards) if race is not None else ([], [])
+        self._lengths = len(self._rounds), len(self._rewards)
+        self.openings: Ints = np.zeros((0, 0), dtype=np.int64) if race is None else race.openings.copy()
+        """How many pulls of each arm at each fidelity have opened a block; empty for a problem without blocks."""
+
+    @property
+    def best(self) -> str | None:
+        """The arm the policy would answer with; None before the first result, unless there is only one."""
+        counted = bool(self.state.pulls.any()) or self.settings.problem.n_arms == 1
+        return self.settings.problem.arms[self.answer] if counted and self.answer >= 0 else None
+
+    @cached_property
+    def victories(self) -> list[Victory]:
+        """How strongly each arm in play but the answer is beaten; empty before the first result, and on blocks."""
+        if self.best is None or self.on_blocks:
+            return []
+        epsilon = self.settings.epsilon / self._span
+        return list(victories(self.arrays, self.algorithm, self.state, self.arms.index(self.answer), epsilon))
+
+    @cached_property
+    def race(self) -> Race:
+        """What the rewards of a race on blocks prove."""
+        return race_of(self.settings, self.problem, self.columns, self.state)
+
+    @property
+    def rounds(self) -> list[dict[str, Any]]:
+        """The rounds of a race: what each has opened (fidelity, block, leader, runner-up), and its rows."""
+        return self._rounds[: self._lengths[0]]
+
+    @property
+    def rewards(self) -> list[float | None]:
+        """The rewards of a race that have counted, in the order of asking; None for a cell that could not be had."""
+        return [None if math.isnan(reward) else reward for reward in self._rewards[: self._lengths[1]]]
+
+    @cached_property
+    def confidence(self) -> float:
+        """How sure it is that `best` is the best of the arms in play."""
+        if self.best is None:
+            return 0.0
+        if self.on_blocks:
+            return float(self.race.confidence(self.answer))
+        least = min((one.evidence for one in self.victories), default=0.0)
+        return confidence(len(self.arms), self.settings.delta, least)
+
+    @property
+    def differences(self) -> dict[str, tuple[float, float]]:
+        """By how much `best` is ahead of each other arm, at least and at most; empty unless on blocks."""
+        if self.best is None or not self.on_blocks:
+            return {}
+        names = self.settings.problem.arms
+        found = self.race.differences(self.answer)
+        return {names[arm]: (float(low), float(high)) for arm, (low, high) in found.items() if arm != self.answer}
+
+    @property
+    def tied(self) -> tuple[str, ...]:
+        """The other arms that are known to be exactly as good as `best`."""
+        if self.best is None or not self.on_blocks:
+            return ()
+        return tuple(self.settings.problem.arms[arm] for arm in self.race.tied(self.answer) if arm != self.answer)
+
+    @property
+    def regret_bound(self) -> float | None:
+        """By how much `best` can at most be worse than the best arm; None unless on blocks, or if nothing is known."""
+        if self.best is None or not self.on_blocks:
+            return None
+        bound = float(self.race.regret_bound(self.answer))
+        return bound if math.isfinite(bound) else None
+
+    @property
+    def _span(self) -> float:
+        return self.settings.problem.reward.span
+
+    def violations(self) -> list[str]:
+        """Where the data contradict what was assumed, and what was done about it, in words.
+
+        On blocks, where differences look unlike normal ones. Bias bounds are not watched there: the alarm takes
+        rewards for independent.
+        """
+        settings = self.settings
+        if self.on_blocks:
+            return self._unlike_normal()
+        found = self.broken
+        if settings.on_violation == "ignore" and self.arms and len(self.columns) > 1:
+            places, total = range(len(self.arms)), settings.problem.n_arms
+            found = broken_bounds(self.arrays, self.state, settings.alarm_level, self.arms, places, total)
+        return sentences(settings.problem, found, settings.on_violation)
+
+    def _unlike_normal(self) -> list[str]:
+        """The arms whose differences to the answer look unlike normal ones, where the claim assumes them."""
+        problem = self.settings.problem
+        if self.best is None or problem.reward.low is not None:
+            return []
+        rewards = self.race.rewards[self.columns.index(problem.truest)]
+        words = {arm: unlike_normal(rewards[self.answer] - rewards[k]) for k, arm in enumerate(problem.arms)}
+        found = [(arm, said) for arm, said in words.items() if said is not None and arm != self.best]
+        named = [
+            f"differences of {self.best!r} and {arm!r} look unlike normal ones ({said}), which the claim assumes: "
+            "declare a range or a swing, or more caution"
+            for arm, said in found[:_MOST_NAMED]
+        ]
+        return named + ([f"so do those of {len(found) - len(named)} other arms"] if len(found) > len(named) else [])
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Bounds of every arm's true mean, in units of the reward, of the arms in play.
+
+        On blocks nothing but the range of rewards is known of one arm alone: see `differences`.
+        """
+        problem = self.settings.problem
+        if self.on_blocks:
+            low, high = problem.reward.low, problem.reward.high
+            return dict.fromkeys(problem.arms, (-math.inf if low is None else low, math.inf if high is None else high))
+        alpha = self.settings.delta / problem.n_arms
+        found = {}
+        for place, arm in enumerate(self.arms):
+            low, high = interval(self.arrays, self.state, place, alpha)
+            found[problem.arms[arm]] = self.problem.reward.from_unit(low), self.problem.reward.from_unit(high)
+        return found

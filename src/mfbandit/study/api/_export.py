@@ -1,0 +1,227 @@
+"""Studies as files of JSON lines, and as data frames.
+
+The first line of a file is the header of the study; every other line is one record of its log, in order.
+Leases are left out: whoever goes on with an imported study is handed the pulls that were out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mfbandit._optional import optional
+from mfbandit.errors import MfbanditError, RewardError, StorageError, StudyError
+from mfbandit.files import complete_file
+from mfbandit.storage import (
+    FAILURE,
+    KINDS,
+    LEASE,
+    RESULT,
+    ROUND,
+    MemoryStorage,
+    Record,
+    Storage,
+    kept_records,
+    open_storage,
+    record_line,
+)
+from mfbandit.study._reward_check import RewardCheck, plain_text
+from mfbandit.study._settings import Header, Settings, read_header, write_header
+from mfbandit.study.api._open_study import check_name, open_study
+from mfbandit.study.state._round_record import RoundRecord, extent_of, read_round, write_round
+from mfbandit.study.state._study_blocks import missing_cells
+from mfbandit.study.state._study_state import StudyState
+
+if TYPE_CHECKING:
+    from mfbandit.study._study import Study
+
+__all__ = ["export_study", "import_study", "study_frame", "told_places"]
+
+
+def export_study(study: Study, path: str | os.PathLike[str]) -> None:
+    """Write a study to a file of JSON lines; the file appears when it is complete."""
+    header = json.loads(write_header(Header(study.settings, study.identity, study.code.digest)))
+    with complete_file(path) as file:
+        file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
+        for record in kept_records(study.storage.log(study.name)):
+            file.write(record_line(*record))
+
+
+def import_study(path: str | os.PathLike[str], storage: str | Storage | None = None, name: str | None = None) -> Study:
+    """Read a study that `Study.export` wrote into a storage.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    storage : str or Storage, optional
+        Where to put it; in memory by default.
+    name : str, optional
+        A new name; the one it had by default.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import tempfile, mfbandit as mf
+    >>> from mfbandit.study import create_study
+    >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), name="mine")
+    >>> study.tell(study.ask()[0], 0.5)
+    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     study.export(f"{folder}/mine.jsonl")
+    ...     import_study(f"{folder}/mine.jsonl")
+    <Study 'mine': running, 2 pulls asked, cost 1>
+    """
+    lines = _lines(path)
+    header = next(lines, None)
+    if not isinstance(header, dict) or header.get("mfbandit") != "study":
+        raise StorageError(f"{os.fspath(path)!r} is not an exported study: its first line is not a header")
+    chosen = check_name(header.get("name") if name is None else name)
+    known = read_header(json.dumps(header), chosen)
+    text = write_header(known)
+    records = _checked_records(lines, known.settings, os.fspath(path))
+    # What a storage would not be able to open again is found out before anything is stored.
+    trial = MemoryStorage()
+    trial.create(chosen, text, records)
+    open_study(trial, chosen, True)
+    place = open_storage(storage)
+    if not place.create(chosen, text, records):
+        raise StudyError(f"a study named {chosen!r} exists already: import it under another name")
+    study = open_study(place, chosen, True)
+    study.closes_storage = place is not storage
+    return study
+
+
+def study_frame(study: Study) -> Any:
+    """One row per pull that has a result, in the order of asking, as a pandas data frame."""
+    problem = study.problem
+    told = list(told_places(study))
+    columns = {
+        "pull": [place.pull for place, _ in told],
+        "round": [place.in_round for place, _ in told],
+        "arm": [problem.arms[place.arm] for place, _ in told],
+        "fidelity": [problem.fidelities[place.fidelity].name for place, _ in told],
+        "block": [place.block for place, _ in told],
+        "cost": [place.cost for place, _ in told],
+        "reward": [reward for _, reward in told],
+    }
+    if problem.blocks is None:
+        del columns["block"]
+    return optional("pandas", "data frames need pandas", "pandas").DataFrame(columns)
+
+
+class Place(NamedTuple):
+    """A pull that was asked for, by its place in the log."""
+
+    pull: int
+    in_round: int
+    arm: int
+    fidelity: int
+    before: int
+    """How many pulls of this arm at this fidelity came before."""
+    block: int | None
+    cost: float
+
+
+def told_places(study: Study) -> Iterator[tuple[Place, float]]:
+    """The pulls of a study that have counted or wait to, with their rewards, in the order of asking.
+
+    A cell of a race that could not be had has the reward NaN.
+    """
+    records = list(kept_records(study.storage.log(study.name)))
+    rewards = dict.fromkeys(missing_cells(study.settings, records), math.nan)
+    rewards.update({record.pull: record.value for record in records if record.kind == RESULT})
+    for place in _places(study.settings, [record for record in records if record.kind == ROUND]):
+        if place.pull in rewards:
+            yield place, rewards[place.pull]
+
+
+def _places(settings: Settings, rounds: Sequence[Record]) -> Iterator[Place]:
+    """All pulls that were asked for."""
+    costs, racing = settings.seen.costs.tolist(), settings.seen.blocks is not None
+    opening = [fidelity.block_cost for fidelity in settings.problem.fidelities]
+    starts: dict[tuple[int, int], int] = {}
+    opened = [0] * len(opening)
+    for number, record in enumerate(rounds):
+        body, pull = read_round(record.text), record.pull
+        blocks = body.get("blocks")
+        for row, (arm, fidelity, count) in enumerate(body["rows"]):
+            start = starts.get((arm, fidelity), 0)
+            starts[arm, fidelity] = start + count
+            cost = costs[arm][fidelity]
+            if racing and start >= opened[fidelity]:
+                opened[fidelity] = start + count
+                cost += opening[fidelity]
+            for i in range(count):
+                block = None if blocks is None else blocks[row][i]
+                yield Place(pull + i, number, arm, fidelity, start + i, block, cost)
+            pull += count
+
+
+def _checked_records(lines: Iterator[Any], settings: Settings, path: str) -> list[Record]:
+    """The records of a file, each of which could follow those before it in the log of a study."""
+    study_state, check = StudyState(settings), RewardCheck(settings.problem.reward)
+    records = []
+    for number, line in enumerate(lines, start=2):
+        try:
+            record = _from_line(line, check)
+            _check_awaited(study_state, record)
+            study_state.apply([record])
+        except RewardError as error:
+            raise StorageError(f"line {number} of {path!r} holds no reward of this study: {error}") from None
+        except (MfbanditError, ValueError, LookupError, TypeError, OverflowError) as error:
+            raise StorageError(f"line {number} of {path!r} is not a record of a study: {error}") from None
+        records.append(record)
+    return records
+
+
+def _from_line(line: Any, check: RewardCheck) -> Record:
+    """Read one line of a file back into a record."""
+    kind, pull = KINDS.index(line["kind"]), line["pull"]
+    if isinstance(pull, bool) or not isinstance(pull, int) or not 0 <= pull < 2**63:
+        raise ValueError(f"pull {pull!r} is not a number of a pull")
+    if kind == RESULT:
+        return Record(kind, pull, check(line["reward"]))
+    if kind == FAILURE:
+        return Record(kind, pull, 0.0, plain_text(line["reason"]))
+    if kind == ROUND:
+        body: RoundRecord = {key: value for key, value in line.items() if key not in ("kind", "pull")}  # type: ignore[assignment]
+        for arm, fidelity, count in body["rows"]:
+            if not all(type(part) is int for part in (arm, fidelity, count)) or not 0 < count < 2**31:
+                raise ValueError(f"row {[arm, fidelity, count]} is not an arm, a fidelity and a number of pulls")
+        return Record(kind, pull, extent_of(body), write_round(body))
+    if kind == LEASE:
+        raise ValueError("files hold no leases")
+    return Record(kind, pull)
+
+
+def _check_awaited(study_state: StudyState, record: Record) -> None:
+    """Refuse news of a pull that was not asked for, or that has its result."""
+    if record.kind == ROUND:
+        return
+    place = record.pull - study_state.round.first
+    if not 0 <= place < study_state.round.size or study_state.round.told(place):
+        raise ValueError(f"pull {record.pull} is not awaited there")
+
+
+def _lines(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """The JSON values of a file of JSON lines."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, text in enumerate(file, start=1):
+                try:
+                    yield json.loads(text)
+                except ValueError:
+                    raise StorageError(
+                        f"line {number} of {os.fspath(path)!r} is not JSON: the file is damaged or cut off"
+                    ) from None
+    except OSError as error:
+        raise StorageError(f"{os.fspath(path)!r} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise StorageError(f"{os.fspath(path)!r} is not a text file of JSON lines") from None

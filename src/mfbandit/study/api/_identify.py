@@ -1,0 +1,228 @@
+"""The whole of it in one call: `identify` the best arm, or `allocate` a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.algorithms import Policy
+from mfbandit.algorithms import policy as read_policy
+from mfbandit.errors import InvalidInput
+from mfbandit.model import Problem
+from mfbandit.storage import PATIENCE_SECONDS, Storage
+from mfbandit.study._study_options import BiasAlarm, Failures, given_once
+from mfbandit.study.api._open_study import create_study
+from mfbandit.workers import Evaluate, Ray, Resources
+
+if TYPE_CHECKING:
+    from mfbandit.study._result import Result
+    from mfbandit.study._view import View
+
+__all__ = ["allocate", "identify"]
+
+
+def identify(
+    problem: Problem,
+    evaluate: Evaluate,
+    *,
+    delta: float = 0.05,
+    policy: Policy | str | None = None,
+    epsilon: float = 0.0,
+    max_cost: float | None = None,
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    engine: str | Executor | Ray = "threads",
+    progress: bool = True,
+    callback: Callable[[View], Any] | None = None,
+    failures: Failures | None = None,
+    bias_alarm: BiasAlarm | None = None,
+    resources: Resources | None = None,
+    timeout: float | None = None,
+    failure_patience: float = 60.0,
+    retries: int = 2,
+    on_failure: str = "stop",
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
+    patience: float = PATIENCE_SECONDS,
+    allow_changed_policy: bool = False,
+) -> Result:
+    """Find the best arm by real evaluations.
+
+    With a storage, a run that was ended goes on where it stopped when it is called again with the same
+    problem and settings; with others it is refused.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to choose from, and how it can be measured.
+    evaluate : callable
+        Gets a `Pull` (``pull.arm`` and ``pull.fidelity`` are names, ``pull.seed`` is a whole number) and
+        returns a reward. May be a coroutine function.
+    delta : float
+        Probability of a wrong answer that is allowed.
+    policy : Policy or str, optional
+        The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
+        "mf-toptwo".
+    epsilon : float
+        An answer within this of the best is good enough (0: the best).
+    max_cost : float, optional
+        Never spend more than this.
+    storage : str or Storage, optional
+        ``sqlite:///file.db``, ``postgresql://...``; by default the study lives in memory.
+    name : str, optional
+        Name of the study in the storage.
+    seed : int
+        Seeds of pulls are derived from it.
+    workers, engine, progress, callback, resources, timeout, failure_patience
+        As for `Study.optimize`.
+    failures : Failures, optional
+        `retries`, `on_failure`, `failure_patience` and `timeout` as one object.
+    bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
+        As for `create_study`.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
+    >>> rewards = {"a": 0.2, "b": 0.9}
+    >>> result = identify(problem, lambda pull: rewards[pull.arm], progress=False)
+    >>> result.best, result.status, result.confidence >= 0.95
+    ('b', 'certified', True)
+    """
+    chosen = None if policy is None else read_policy(policy)
+    if chosen is not None and chosen.objective == "regret":
+        raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
+    settings = {
+        "delta": delta,
+        "policy": chosen,
+        "epsilon": epsilon,
+        "max_cost": max_cost,
+        "storage": storage,
+        "name": name,
+        "seed": seed,
+        "bias_alarm": bias_alarm,
+        "on_violation": on_violation,
+        "alarm_level": alarm_level,
+        "patience": patience,
+        "allow_changed_policy": allow_changed_policy,
+    }
+    running = {
+        "workers": workers,
+        "engine": engine,
+        "progress": progress,
+        "callback": callback,
+        "resources": resources,
+    }
+    failing = given_once("failures", failures, Failures, _failures(retries, on_failure, failure_patience, timeout))
+    return _run(problem, evaluate, settings, running, failing)
+
+
+def allocate(
+    problem: Problem,
+    evaluate: Evaluate,
+    budget: float,
+    *,
+    policy: Policy | str = "elimination",
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    engine: str | Executor | Ray = "threads",
+    progress: bool = True,
+    callback: Callable[[View], Any] | None = None,
+    failures: Failures | None = None,
+    bias_alarm: BiasAlarm | None = None,
+    resources: Resources | None = None,
+    timeout: float | None = None,
+    failure_patience: float = 60.0,
+    retries: int = 2,
+    on_failure: str = "stop",
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
+    patience: float = PATIENCE_SECONDS,
+    allow_changed_policy: bool = False,
+) -> Result:
+    """Spend a budget on evaluations of which the rewards themselves count: with the least regret.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to choose from, and how it can be measured.
+    evaluate : callable
+        As for `identify`.
+    budget : float
+        What to spend; never more.
+    policy : Policy or str
+        A policy for regret, as an object or as ``name:key=value,...``.
+    storage, name, seed, bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
+        As for `create_study`.
+    workers, engine, progress, callback, resources, timeout, failure_patience
+        As for `Study.optimize`.
+    failures : Failures, optional
+        As for `identify`.
+
+    Returns
+    -------
+    Result
+        Its status is "budget" when the budget is spent.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 2.0, 0.0)])
+    >>> rewards = {"a": 0.2, "b": 0.9}
+    >>> result = allocate(problem, lambda pull: rewards[pull.arm], 500.0, progress=False)
+    >>> result.status, result.cost, result.best
+    ('budget', 500.0, 'b')
+    """
+    chosen = read_policy(policy)
+    if chosen.objective != "regret":
+        raise InvalidInput(f"policy {chosen.label!r} identifies the best arm: use identify, not allocate")
+    settings = {
+        "policy": chosen,
+        "budget": budget,
+        "storage": storage,
+        "name": name,
+        "seed": seed,
+        "bias_alarm": bias_alarm,
+        "on_violation": on_violation,
+        "alarm_level": alarm_level,
+        "patience": patience,
+        "allow_changed_policy": allow_changed_policy,
+    }
+    running = {
+        "workers": workers,
+        "engine": engine,
+        "progress": progress,
+        "callback": callback,
+        "resources": resources,
+    }
+    failing = given_once("failures", failures, Failures, _failures(retries, on_failure, failure_patience, timeout))
+    return _run(problem, evaluate, settings, running, failing)
+
+
+def _failures(retries: int, on_failure: str, failure_patience: float, timeout: float | None) -> dict[str, Any]:
+    """The fields of `Failures` by the keywords that say the same."""
+    return {
+        "retries": ("retries", retries),
+        "then": ("on_failure", on_failure),
+        "patience": ("failure_patience", failure_patience),
+        "timeout": ("timeout", timeout),
+    }
+
+
+def _run(
+    problem: Problem, evaluate: Evaluate, settings: dict[str, Any], running: dict[str, Any], failing: dict[str, Any]
+) -> Result:
+    """Make a study, or go on with it, and evaluate its pulls until it is done."""
+    settings |= {"retries": failing["retries"], "on_failure": failing["then"]}
+    running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
+    with create_study(problem, load_if_exists=True, **settings) as study:
+        return study.optimize(evaluate, **running)

@@ -1,0 +1,242 @@
+"""Making and opening studies."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mfbandit.algorithms import Policy
+from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
+from mfbandit.model import Problem
+from mfbandit.storage import PATIENCE_SECONDS, Storage, open_storage
+from mfbandit.study._policy_digest import PolicyCode, policy_digest
+from mfbandit.study._reward_check import plain_text
+from mfbandit.study._settings import Header, Settings, read_header, write_header
+from mfbandit.study._study import Study
+from mfbandit.study._study_options import BiasAlarm, Failures, given_once
+
+__all__ = ["DEFAULT_NAME", "check_name", "create_study", "load_study", "open_study"]
+
+DEFAULT_NAME = "study"
+
+
+def create_study(
+    problem: Problem,
+    *,
+    delta: float = 0.05,
+    policy: Policy | str | None = None,
+    epsilon: float = 0.0,
+    max_cost: float | None = None,
+    storage: str | Storage | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    load_if_exists: bool = False,
+    budget: float | None = None,
+    failures: Failures | None = None,
+    bias_alarm: BiasAlarm | None = None,
+    retries: int = 2,
+    on_failure: str = "stop",
+    lease_seconds: float = 3600.0,
+    durable: bool = True,
+    on_violation: str = "ignore",
+    alarm_level: float = 0.05,
+    patience: float = PATIENCE_SECONDS,
+    allow_changed_policy: bool = False,
+) -> Study:
+    """Start a study.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to choose from, and how it can be measured.
+    delta : float
+        Probability of a wrong answer that is allowed.
+    policy : Policy or str, optional
+        The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
+        "mf-toptwo".
+    epsilon : float
+        An answer within this of the best is good enough (0: the best).
+    max_cost : float, optional
+        The study never asks for more than this costs, whatever the number of workers.
+    storage : str or Storage, optional
+        ``sqlite:///file.db``, a path of a SQLite file, ``postgresql://...``, or a storage object; by
+        default the study lives in memory.
+    name : str, optional
+        Its name in the storage, "study" by default.
+    seed : int
+        Seeds of pulls are derived from it.
+    load_if_exists : bool
+        Go on with a study of this name if there is one; it must have the same settings.
+    budget : float, optional
+        What to spend, for policies that minimise regret.
+    failures : Failures, optional
+        `retries` and `on_failure` as one object.
+    bias_alarm : BiasAlarm, optional
+        `on_violation` and `alarm_level` as one object.
+    retries : int
+        How often a failed pull is tried again.
+    on_failure : {"stop", "retire", "worst"}
+        What happens when a pull has failed too often: the study stops, or goes on without the arm. On blocks no
+        arm can be retired; with "worst" the study goes on, and what failed counts as the worst for whatever it
+        would prove (normal rewards have no worst: nothing more is concluded about that arm).
+    lease_seconds : float
+        How long a pull that was handed out may take before it is handed out again.
+    durable : bool
+        Whether results survive a loss of power; without it, they survive the death of the process only,
+        and are written faster.
+    on_violation : {"ignore", "stop", "drop", "widen"}
+        What happens when the data contradict a bias bound: nothing but a sentence in the result, or the
+        study stops, or takes no more notice of that fidelity, or widens its bound and goes on. Only an arm
+        that was measured at two fidelities can contradict a bound: the default policy may have no need to,
+        and a wrong bound then goes unnoticed.
+    alarm_level : float
+        The probability that the data of bounds that hold are ever taken to contradict them.
+    patience : float
+        For how many seconds a PostgreSQL server that does not answer is tried again, and a locked file is
+        waited for. It is no setting of the study: each process that opens it has its own. A storage object
+        keeps the patience that it was opened with.
+    allow_changed_policy : bool
+        Go on with a study although the code of its policy has changed since the study was made, so that
+        decisions may differ from those it would have taken.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
+    >>> create_study(problem, max_cost=100).ask(4)[0].fidelity
+    'quick'
+    """
+    if isinstance(failures, Failures) and (failures.patience, failures.timeout) != (
+        Failures.patience,
+        Failures.timeout,
+    ):
+        raise InvalidInput(
+            "timeout and patience of failures are for identify, allocate and Study.optimize: a study runs nothing"
+        )
+    failing = given_once(
+        "failures", failures, Failures, {"retries": ("retries", retries), "then": ("on_failure", on_failure)}
+    )
+    alarm = given_once(
+        "bias_alarm",
+        bias_alarm,
+        BiasAlarm,
+        {"level": ("alarm_level", alarm_level), "then": ("on_violation", on_violation)},
+    )
+    settings = Settings(
+        problem=problem,
+        policy=policy,  # type: ignore[arg-type]
+        delta=delta,
+        epsilon=epsilon,
+        budget=budget,
+        max_cost=max_cost,
+        seed=seed,
+        retries=failing["retries"],
+        on_failure=failing["then"],
+        lease_seconds=lease_seconds,
+        on_violation=alarm["then"],
+        alarm_level=alarm["level"],
+    )
+    chosen = check_name(DEFAULT_NAME if name is None else name)
+    # The digest makes the policy ready: one that does not suit the problem says so before anything is stored.
+    header = Header(settings, secrets.token_hex(8), policy_digest(settings))
+    with _opened(storage, False, patience) as place:
+        if place.create(chosen, write_header(header)):
+            study = Study(place, chosen, header, durable)
+        elif load_if_exists:
+            read_header(place.headers()[chosen], chosen).settings.check_same(settings, chosen)
+            study = open_study(place, chosen, durable, allow_changed_policy)
+            if not study.current().ended:
+                study.code.check()
+        else:
+            raise StudyError(
+                f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
+            )
+        study.closes_storage = place is not storage
+        return study
+
+
+@contextmanager
+def _opened(storage: str | Storage | None, existing: bool, patience: float) -> Iterator[Storage]:
+    """Open a storage for a study; should that fail, what was opened is closed again."""
+    place = open_storage(storage, existing=existing, patience=patience)
+    try:
+        yield place
+    except BaseException:
+        if place is not storage:
+            place.close()
+        raise
+
+
+def load_study(
+    storage: str | Storage,
+    name: str | None = None,
+    durable: bool = True,
+    patience: float = PATIENCE_SECONDS,
+    *,
+    allow_changed_policy: bool = False,
+) -> Study:
+    """Open a study that exists.
+
+    It can always be read. If the code of its policy has changed since it was made, it takes results, but asks
+    for nothing new unless `allow_changed_policy` is given.
+
+    Parameters
+    ----------
+    storage : str or Storage
+        Where it is: a URL, a path of a SQLite file, or a storage object.
+    name : str, optional
+        Its name; not needed if the storage holds one study only.
+    durable, patience
+        As for `create_study`.
+    allow_changed_policy : bool
+        As for `create_study`.
+
+    Returns
+    -------
+    Study
+    """
+    with _opened(storage, True, patience) as place:
+        study = open_study(
+            place, _only_name(place) if name is None else check_name(name), durable, allow_changed_policy
+        )
+        study.closes_storage = place is not storage
+        return study
+
+
+def _only_name(storage: Storage) -> str:
+    """The name of the one study that a storage holds."""
+    names = list(storage.headers())
+    if len(names) != 1:
+        held = "no study" if not names else f"{len(names)} studies: {', '.join(map(repr, names[:10]))}"
+        raise StudyError(f"the storage holds {held}; a name is needed to tell which one to open")
+    return names[0]
+
+
+def open_study(storage: Storage, name: str, durable: bool, allow_changed_policy: bool = False) -> Study:
+    """Open a study of a storage."""
+    text = storage.headers().get(name)
+    if text is None:
+        known = ", ".join(map(repr, list(storage.headers())[:10])) or "none"
+        raise StudyError(f"the storage holds no study named {name!r}; it holds {known}")
+    header = read_header(text, name)
+    try:
+        return Study(storage, name, header, durable, allow_changed_policy)
+    except (LookupError, TypeError, ValueError) as error:
+        if isinstance(error, MfbanditError):
+            raise
+        changed = PolicyCode(name, header, False).changed
+        why = "the code of its policy has changed since it was made" if changed else "it is damaged"
+        raise StorageError(f"the log of study {name!r} cannot be read: {why} ({error})") from error
+
+
+def check_name(name: Any) -> str:
+    """Refuse what cannot be the name of a study."""
+    if not isinstance(name, str) or not name.strip() or plain_text(name) != name:
+        raise InvalidInput(f"the name of a study must be a text that is not blank, got {name!r}")
+    return name

@@ -1,0 +1,223 @@
+"""Pictures of studies and forecasts: functions that return a matplotlib figure.
+
+Examples
+--------
+>>> import mfbandit as mf
+>>> from mfbandit.study import create_study
+>>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=10)
+>>> while not study.done:
+...     for pull in study.ask():
+...         _ = study.tell(pull, 0.5)
+>>> intervals(study.result()).axes[0].get_xlabel()
+'true mean'
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mfbandit._plot_style import INK, PALE, canvas, set_title
+from mfbandit.errors import InvalidInput
+from mfbandit.formatting import amount
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from mfbandit.model import Problem
+    from mfbandit.study._history import Moment
+    from mfbandit.study._result import ArmResult, Result
+from mfbandit._plot_style import short_label
+
+__all__ = ["confidence_over_cost", "differences", "intervals", "spend"]
+
+
+BEST, OTHER = "#0072B2", "#9aa5b1"
+
+
+_MOST_ARMS = 40
+
+
+def intervals(result: Result, *, truth: str | None = None, title: str = "") -> Figure:
+    """Draw the bounds of every arm's true mean, the best arm in colour.
+
+    Parameters
+    ----------
+    result : Result
+        The answer of a study.
+    truth : str, optional
+        Name of the truest fidelity; its means are marked.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Of more than 40 arms only those with the largest upper bounds are shown.
+    """
+    arms = sorted(result.arms, key=lambda arm: (arm.arm == result.best, arm.high, arm.low))[-_MOST_ARMS:]
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(arms)))
+    low, high = _reach(arms)
+    for place, arm in enumerate(arms):
+        colour = BEST if arm.arm == result.best else OTHER
+        ends = max(arm.low, low), min(arm.high, high)
+        axes.plot(ends, [place, place], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
+        mean = None if truth is None else arm.means.get(truth)
+        if mean is not None:
+            axes.plot([mean], [place], "o", color="white", markeredgecolor=INK, markersize=5, zorder=3)
+    axes.set_yticks(range(len(arms)), [short_label(arm.arm) for arm in arms])
+    axes.set_ylim(-0.7, len(arms) - 0.3)
+    dotted = truth is not None and any(arm.means.get(truth) is not None for arm in arms)
+    axes.set_xlabel(f"true mean (dots: measured by {short_label(truth or '')})" if dotted else "true mean")
+    axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    _mark_best(axes, arms, result.best)
+    left_out = len(result.arms) - len(arms)
+    set_title(axes, title + (f" ({left_out} more arms are not shown)" if left_out else ""))
+    return figure
+
+
+def differences(result: Result, *, title: str = "") -> Figure:
+    """Draw by how much the best arm is ahead of each other one, at least and at most; for studies on blocks.
+
+    Parameters
+    ----------
+    result : Result
+        The answer of a study on blocks.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Of more than 40 arms only the closest are shown.
+    """
+    if not result.differences:
+        raise InvalidInput("there are no differences to draw: the study is not on blocks, or has no results yet")
+    shown = sorted(result.differences.items(), key=lambda one: (one[1][0], one[1][1]), reverse=True)[-_MOST_ARMS:]
+    finite = [end for _, ends in shown for end in ends if math.isfinite(end)] or [0.0, 1.0]
+    margin = 0.05 * (max(finite) - min(finite)) or 1.0
+    reach = min(0.0, *finite) - margin, max(0.0, *finite) + margin
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(shown)))
+    for place, (_, (low, high)) in enumerate(shown):
+        ends = max(low, reach[0]), min(high, reach[1])
+        colour = BEST if low > 0.0 else OTHER
+        axes.plot(ends, [place, place], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
+    axes.axvline(0.0, color=INK, linewidth=0.8)
+    axes.set_yticks(range(len(shown)), [short_label(arm) for arm, _ in shown])
+    axes.set_ylim(-0.7, len(shown) - 0.3)
+    axes.set_xlim(*reach)
+    axes.set_xlabel(f"{short_label(result.best or '')} is ahead by (in colour: more than 0)")
+    axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    left_out = len(result.differences) - len(shown)
+    set_title(axes, title + (f" ({left_out} more arms are not shown)" if left_out else ""))
+    return figure
+
+
+def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
+    """Draw what was spent at each fidelity, and on how many pulls.
+
+    Parameters
+    ----------
+    result : Result
+        The answer of a study.
+    problem : Problem
+        The problem of the study, which knows the costs.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    costs, counts = [], []
+    for m, fidelity in enumerate(problem.fidelities):
+        pulls = [arm.pulls[fidelity.name] for arm in result.arms]
+        counts.append(sum(pulls))
+        # Every block on which anybody was measured was paid for once.
+        opening = fidelity.block_cost * max(pulls, default=0) if result.on_blocks else 0.0
+        costs.append(opening + sum(count * float(problem.costs[k, m]) for k, count in enumerate(pulls)))
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 1.1 + 0.42 * max(2, len(costs)))
+    places = range(len(costs))[::-1]
+    colours = [BEST if m == problem.truest else OTHER for m in range(len(costs))]
+    axes.barh(places, costs, color=colours, height=0.62)
+    axes.set_yticks(places, [short_label(fidelity.name) for fidelity in problem.fidelities])
+    axes.set_xlim(0, 1.35 * max(max(costs), 1e-12))
+    total = sum(costs)
+    for place, cost, count in zip(places, costs, counts, strict=True):
+        share = f" ({cost / total:.0%})" if total else ""
+        text = f"  {amount(cost, 3)}{share} in {count:,} pull{'' if count == 1 else 's'}"
+        axes.text(cost, place, text, va="center", fontsize=9, color=INK)
+    axes.set_xlabel("cost")
+    set_title(axes, title)
+    return figure
+
+
+def confidence_over_cost(moments: Sequence[Moment], *, delta: float | None = None, title: str = "") -> Figure:
+    """Draw how the confidence in the answer grew while the study spent.
+
+    Parameters
+    ----------
+    moments : sequence of Moment
+        What `mfbandit.study._history.history` found.
+    delta : float, optional
+        Draws the line 1 - delta.
+    title : str
+        What stands above.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    if not moments:
+        raise InvalidInput("there are no moments to draw: the study has no results yet")
+    figure, (axes,) = canvas(1, width=7.2)
+    figure.set_size_inches(7.2, 3.1)
+    cost = [moment.cost for moment in moments]
+    axes.plot(cost, [moment.confidence for moment in moments], color=BEST, linewidth=1.8, drawstyle="steps-post")
+    if delta is not None:
+        axes.axhline(1.0 - delta, color=PALE, linestyle=(0, (5, 3)), linewidth=1.1)
+        axes.annotate(
+            f"{1.0 - delta:.4g} asked for",
+            (0.0, 1.0 - delta),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, -11),
+            textcoords="offset points",
+            color=INK,
+            fontsize=9,
+        )
+    for before, after in itertools.pairwise(moments):
+        if before.best != after.best:
+            axes.axvline(after.cost, color=PALE, linewidth=0.7, linestyle=":")
+    axes.set_ylim(0.0, 1.04)
+    axes.set_xlim(0.0, max(cost) * 1.01)
+    axes.set_xlabel("cost spent (dotted: the leading arm changed)")
+    axes.set_ylabel("confidence")
+    set_title(axes, title)
+    return figure
+
+
+def _reach(arms: Sequence[ArmResult]) -> tuple[float, float]:
+    """The part of the axis that is worth showing; bounds may be infinite."""
+    ends = [end for arm in arms for end in (arm.low, arm.high) if math.isfinite(end)]
+    means = [mean for arm in arms for mean in arm.means.values() if mean is not None]
+    if not ends and not means:
+        return 0.0, 1.0
+    low, high = min(ends + means), max(ends + means)
+    margin = 0.05 * (high - low)
+    infinite = any(math.isinf(arm.low) or math.isinf(arm.high) for arm in arms)
+    return (low - margin, high + margin) if infinite else (low, high)
+
+
+def _mark_best(axes: Axes, arms: Sequence[ArmResult], best: str | None) -> None:
+    for label, arm in zip(axes.get_yticklabels(), arms, strict=True):
+        if arm.arm == best:
+            label.set_fontweight("bold")
+            label.set_color(BEST)

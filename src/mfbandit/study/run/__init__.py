@@ -1,0 +1,5 @@
+"""Running a study: evaluations that are out, what fails, what people see meanwhile."""
+
+from mfbandit.study.run._run_loop import optimize
+
+__all__ = ["optimize"]

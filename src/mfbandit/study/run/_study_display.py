@@ -1,0 +1,211 @@
+"""The progress of a study, on stderr: live on a terminal, a plain line now and then elsewhere.
+
+A display looks at the study from a thread of its own, so that no evaluation waits for it, and takes only a
+small share of the time.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from mfbandit.errors import StudyError
+from mfbandit.formatting import amount, percent, shown
+from mfbandit.study.run._remaining_cost import RemainingCost
+
+if TYPE_CHECKING:
+    from mfbandit.study._study import Study
+    from mfbandit.study._view import View
+
+__all__ = ["Display", "make_display"]
+
+#: Seconds before anything is shown.
+_PATIENCE = 0.3
+#: Seconds between two pictures on a terminal, and between two lines elsewhere: at first, and at most.
+_REFRESH = 0.2
+_FIRST_LINE, _LAST_LINE = 5.0, 60.0
+#: A picture may take one part in this many of the time.
+_SHARE = 8.0
+_BAR_WIDTH = 32
+
+
+class Display(Protocol):
+    """Shows how far a study is."""
+
+    running: int
+    """How many evaluations run."""
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+def make_display(study: Study, wanted: bool) -> Display:
+    """The display that suits where stderr goes."""
+    if not wanted:
+        return Silent()
+    return Live(study) if sys.stderr.isatty() else Lines(study)
+
+
+class Silent:
+    """Shows nothing."""
+
+    running = 0
+
+    def say(self, sentence: str) -> None:
+        """Say nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+class _Report(ABC):
+    """What there is to say of a study, and a thread that says it now and then."""
+
+    def __init__(self, study: Study, first: float) -> None:
+        settings = study.settings
+        self.running = 0
+        self.due = time.monotonic() + first
+        self._study = study
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="mfbandit-display", daemon=True)
+        self.name = shown(study.name)
+        self.spends = settings.spends
+        self.limit = settings.limit
+        self.target = 1.0 - settings.delta
+        # On blocks there is no union over arms: each is compared with delta itself.
+        arms = 2 if settings.seen.blocks is not None else settings.problem.n_arms
+        self.remaining_cost = RemainingCost(arms, settings.delta)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        """Show the study whenever it is due."""
+        while not self._ended.wait(max(0.0, self.due - time.monotonic())):
+            try:
+                self.show(self._study.view())
+            except StudyError:  # the loop meets it too, and says so
+                return
+
+    @abstractmethod
+    def show(self, view: View) -> None:
+        """Show where the study stands, and set when to do so again."""
+
+    @abstractmethod
+    def say(self, sentence: str) -> None:
+        """Show a sentence."""
+
+    def share(self, view: View) -> float:
+        """How far the study is, between 0 and 1."""
+        return min(1.0, view.cost / self.limit) if self.spends else self.remaining_cost.share(view.confidence)
+
+    def sure(self, view: View) -> str:
+        """How sure the study is."""
+        if self.spends:
+            return f"{self.share(view):.0%} of the budget"
+        return f"confidence {percent(view.confidence)} → {percent(self.target)}"
+
+    def facts(self, view: View) -> list[str]:
+        """Pulls, money, the best arm and what is to come."""
+        busy = f" ({self.running} running)" if self.running else " (waiting for other workers)"
+        found = [f"{view.pulls:,} pulls{busy}"]
+        left = f" of {amount(self.limit)}, {amount(self.limit - view.cost)} left"
+        found.append(f"spent {amount(view.cost)}{left if self.limit < float('inf') else ''}")
+        if view.best is not None:
+            found.append(f"best {shown(view.best)}")
+        ahead = None if self.spends else self.remaining_cost.update(view.cost, view.confidence)
+        if ahead is not None:
+            found.append(f"about {amount(ahead, 2)} to go")
+        return found
+
+
+class Lines(_Report):
+    """A plain line now and then, less and less often."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study, _FIRST_LINE)
+        self._pause = _FIRST_LINE
+
+    def show(self, view: View) -> None:
+        """Print a line."""
+        self.say(", ".join([*self.facts(view), self.sure(view)]))
+        self._pause = min(2.0 * self._pause, _LAST_LINE)
+        self.due = time.monotonic() + self._pause
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence."""
+        print(f"{self.name}: {sentence}", file=sys.stderr, flush=True)
+
+
+class Live(_Report):
+    """A bar and a line that change in place, and are gone when the study is."""
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study, _PATIENCE)
+        self._started = time.monotonic()
+        self._live: Any = None
+
+    def show(self, view: View) -> None:
+        """Draw the study as it stands."""
+        from rich.live import Live as Picture
+
+        began = time.monotonic()
+        first = self._live is None
+        if first:
+            self._live = Picture(console=_console(), auto_refresh=False, transient=True)
+            self._live.start()
+        self._live.update(self._picture(view), refresh=True)
+        # The first one takes longer: it loads or compiles what it needs.
+        took = 0.0 if first else time.monotonic() - began
+        self.due = time.monotonic() + max(_REFRESH, _SHARE * took)
+
+    def _picture(self, view: View) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        seconds = int(time.monotonic() - self._started)
+        bar = Table.grid(padding=(0, 1))
+        bar.add_row(
+            Text(self.name, style="bold"),
+            ProgressBar(total=1.0, completed=self.share(view), width=_BAR_WIDTH),
+            Text(self.sure(view), style="bold cyan"),
+            Text(f"{seconds // 60}:{seconds % 60:02}", style="dim"),
+        )
+        return Group(bar, Text("  " + " · ".join(self.facts(view)), style="dim"))
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence above the picture."""
+        from rich.text import Text
+
+        (self._live.console if self._live is not None else _console()).print(
+            Text(f"{self.name}: {sentence}", style="yellow")
+        )
+
+    def __exit__(self, *exception: object) -> None:
+        super().__exit__(*exception)
+        if self._live is not None:
+            # Nothing is left on the screen.
+            self._live.stop()
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)

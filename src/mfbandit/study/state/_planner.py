@@ -1,0 +1,225 @@
+"""The arms that are in play, and the policy made ready for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from mfbandit.confidence import is_proven, victories
+from mfbandit.confidence.race import Race
+from mfbandit.core import (
+    Algorithm,
+    Arrays,
+    Floats,
+    Ints,
+    State,
+    compiled,
+    digest,
+    keep_arms,
+    new_state,
+    observe,
+    rebuilt,
+)
+from mfbandit.errors import MissingExtra
+from mfbandit.model import Problem
+from mfbandit.study._settings import Settings
+
+if TYPE_CHECKING:
+    from mfbandit.confidence.race import Race
+
+__all__ = ["Planner", "carry_over", "copy_state", "make_planner", "make_planner_for", "race_of", "streams_of"]
+
+
+@dataclass
+class Planner:
+    """The arms in play, what kernels see of them, and the algorithm."""
+
+    problem: Arrays
+    algorithm: Algorithm
+    arms: list[int]
+    """Index in the user's problem of each arm in play."""
+    columns: list[int]
+    """Index in the user's problem of each fidelity in use."""
+    out: Ints
+    plan: Callable[..., Any]
+    """`algorithm.plan`, or its compiled form once that pays."""
+    looked: bool = False
+    """Whether somebody has looked for a form that was compiled before."""
+    asked_to_compile: bool = False
+    observe: Callable[[Streams, int, int, float], Any] | None = None
+    """`mfbandit.core.observe` as machine code, once that can be had."""
+    cells: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    """Where the statistics of an arm at a fidelity are, from indices of the user's problem."""
+
+    def __post_init__(self) -> None:
+        for k, arm in enumerate(self.arms):
+            for m, fidelity in enumerate(self.columns):
+                self.cells[arm, fidelity] = k, m
+
+    def rescale(self, settings: Settings, rewards_as: Problem) -> None:
+        """Tell the policy anew what it was told in units of the reward, in another unit scale."""
+        ready = settings.policy.ready(rewards_as, self.problem, settings.goal)
+        self.algorithm = replace(self.algorithm, params=ready.params)
+
+    def compile(self, spare: State) -> None:
+        """Compile `plan`, with a state that may be spoilt; without numba, do nothing."""
+        arguments = self.problem, self.algorithm.params, spare, self.out.copy()
+        try:
+            faster = compiled(self.algorithm.plan)
+            faster(*arguments)
+        except MissingExtra:
+            return
+        _compiled_before[digest(self.algorithm.plan)] = faster
+        self.plan = _machine_code(faster, arguments) or faster
+        self.observe = _machine_observe(spare)
+
+    def compile_once(self, state: State) -> None:
+        """Compile `plan`, where that can be had and nobody has asked for it before."""
+        if self.arms and not self.asked_to_compile:
+            self.asked_to_compile = True
+            self.compile(copy_state(state))
+
+    def answer(self, state: State) -> int:
+        """The arm, as an index of those in play, that the policy would answer with."""
+        return int(self.algorithm.recommend(self.problem, self.algorithm.params, state))
+
+    def proves(self, settings: Settings, problem: Problem, state: State) -> bool:
+        """Whether the answer of a policy that has stopped by itself is proven by what a certificate holds."""
+        if problem.blocks is not None:
+            answer = self.answer(state)
+            return answer >= 0 and bool(race_of(settings, problem, self.columns, state).certified(answer))
+        if not settings.policy.proven_for(settings.problem):
+            return False
+        answer = self.answer(state)
+        epsilon = settings.epsilon / settings.problem.reward.span
+        shown = victories(self.problem, self.algorithm, state, answer, epsilon)
+        return all(is_proven(len(self.arms), settings.delta, one.evidence) for one in shown)
+
+    def compiled_before(self, state: State) -> bool:
+        """Take the compiled form of `plan` if another study of this process has needed it."""
+        self.looked = True
+        faster = _compiled_before.get(digest(self.algorithm.plan)) if _compiled_before else None
+        if faster is None:
+            return False
+        code = _machine_code(faster, (self.problem, self.algorithm.params, state, self.out))
+        if code is None:
+            return False
+        self.plan, self.observe = code, _machine_observe(copy_state(state))
+        return True
+
+
+def race_of(settings: Settings, problem: Problem, columns: list[int], state: State) -> Race:
+    """What the rewards of a race prove; `problem` has the unit scale that they are in."""
+    return Race.of_state(problem, columns, settings.delta, settings.epsilon, state)
+
+
+#: Compiled forms of the plans of policies, by the fingerprints of the plain ones.
+_compiled_before: dict[str, Any] = {}
+
+
+def _machine_code(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+    """The machine code for arguments of these types, which a study's never change; None if there is none.
+
+    To look up the types of twenty arrays at every call takes longer than to plan a round.
+    """
+    try:
+        types = tuple(function.typeof_pyval(argument) for argument in arguments)
+        code: Callable[..., Any] = function.overloads[types].entry_point
+    except (AttributeError, KeyError):
+        return None
+    return code
+
+
+def _machine_observe(spare: State) -> Callable[..., Any] | None:
+    """The machine code of `observe`, with a state that may be spoilt."""
+    arguments = streams_of(spare), 0, 0, 0.5
+    faster: Any = compiled(observe)
+    faster(*arguments)
+    return _machine_code(faster, arguments)
+
+
+class Streams(NamedTuple):
+    """The part of a state that a reward enters: compiled code takes its few arrays faster than a whole state."""
+
+    pulls: Ints
+    sums: Floats
+    squares: Floats
+    deviations: Floats
+    means: Floats
+    roots: Floats
+    rounder: Floats
+    carries: Floats
+
+
+_parts = attrgetter(*Streams._fields)
+
+
+def streams_of(state: State) -> Streams:
+    """That part of a state, which shares its arrays."""
+    return Streams(*_parts(state))
+
+
+def copy_state(state: State) -> State:
+    """A state that can be changed without changing this one."""
+    blocks = type(state.blocks)(*(array.copy() for array in state.blocks))
+    own = rebuilt(state.own, np.ndarray.copy)
+    parts = {name: part.copy() for name, part in state._asdict().items() if isinstance(part, np.ndarray)}
+    return state._replace(own=own, blocks=blocks, **parts)
+
+
+def make_planner(settings: Settings, full: Arrays) -> Planner:
+    """Put all arms in play."""
+    return make_planner_for(settings, full, list(range(full.cost.shape[0])), settings.seen)
+
+
+def make_planner_for(settings: Settings, full: Arrays, arms: list[int], rewards_as: Problem) -> Planner:
+    """Put some arms in play; `rewards_as` is the problem with the unit scale that statistics are in."""
+    problem = keep_arms(full, arms)
+    if arms:
+        algorithm = settings.policy.ready(rewards_as, problem, settings.goal)
+    else:
+        algorithm = Algorithm(_stop, _nobody, None, 0)
+    out = np.zeros((algorithm.rows, 3), dtype=np.int64)
+    return Planner(problem, algorithm, arms, full.columns.tolist(), out, algorithm.plan)
+
+
+def carry_over(before: Planner, old: State, after: Planner) -> State:
+    """The state of a new planner, with the statistics of its arms so far."""
+    state = new_state(after.problem, after.algorithm.memory)
+    place_of = {arm: place for place, arm in enumerate(before.arms)}
+    places = [place_of[arm] for arm in after.arms]
+    for new, known in zip(state, old, strict=True):
+        if isinstance(known, np.ndarray) and known.ndim == 2:
+            new[:] = known[places]
+    _keep_active(before, old, state, places)
+    state.clock[:] = old.clock
+    state.spent[:] = old.spent
+    return state
+
+
+def _keep_active(before: Planner, old: State, new: State, places: list[int]) -> None:
+    """Keep the active statistics of the arms that stay, at their places in the old state.
+
+    Which rewards are active is decided before their pulls. To forget those so far would be a second chance for
+    evidence that has come out low, which the proof does not allow for.
+    """
+    if not (hasattr(old.own, "active") and hasattr(new.own, "active")):
+        return
+    if before.algorithm.take_in is not None:
+        before.algorithm.take_in(old)
+    for known, kept in zip(new.own.active, old.own.active, strict=True):
+        known[:] = kept[places]
+
+
+def _stop(*arguments: Any) -> int:
+    """The plan of a study that has no arms left."""
+    return 0
+
+
+def _nobody(*arguments: Any) -> int:
+    """The answer of a study that has no arms left."""
+    return -1

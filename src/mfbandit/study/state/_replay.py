@@ -1,0 +1,185 @@
+"""Opening a study: its log becomes a state again, without planning anything a second time.
+
+Rounds that are over are folded all at once, in the order of asking. Each reward enters as in a running study, so
+the statistics are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from mfbandit.core import PULLS, ROUNDS, Floats, Ints, State, compiled_or_plain, kernel, observe, observe_block
+from mfbandit.errors import StorageError
+from mfbandit.storage import FAILURE, RESULT, RETRY, ROUND, Log, Record
+from mfbandit.study._settings import Settings
+from mfbandit.study.state._round import Round
+from mfbandit.study.state._round_record import (
+    apply_latest_diffs,
+    check_layout,
+    is_checkpoint,
+    noted_in,
+    read_round,
+    read_rows,
+)
+from mfbandit.study.state._study_blocks import RaceLog, missing_cells
+from mfbandit.study.state._study_state import StudyState
+
+__all__ = ["replay"]
+
+#: From so many rewards on it pays to load compiled code.
+_MANY = 20_000
+
+
+def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
+    """Read a log: how many records it has, and the state of the study they amount to."""
+    with _without_collector():
+        length, settled, current = log.past()
+        study_state = StudyState(settings)
+        if settled:
+            _replay_finished(study_state, settled, current[0])
+    study_state.apply([Record(*record) for record in current])
+    return length, study_state
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Millions of records make Python's cycle collector search them over and over, in vain."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_round: Record) -> None:
+    """Bring a new state to where the records of all finished rounds lead."""
+    rounds = [record for record in settled if record[0] == ROUND]
+    numbers = [record[1] for record in rounds]
+    texts = [record[3] or "" for record in rounds]
+    counted = [record for record in settled if record[0] == RESULT]
+    if counted:
+        study_state.centre(min(counted, key=itemgetter(1))[2])
+    check_layout(study_state.state, read_round(texts[0]))
+    _retire(study_state, settled, numbers, texts)
+    asked = next_round.pull
+    if not is_checkpoint(next_round):
+        start = max((place for place, record in enumerate(rounds) if is_checkpoint(record)), default=-1)
+        if start >= 0:
+            study_state.round = Round(numbers[start], (), False)
+            study_state.apply_round_record(read_round(texts[start]))
+        _fold(study_state, settled, texts[max(0, start) :], numbers[max(0, start)], asked)
+        apply_latest_diffs(study_state.state, noted_in(reversed(rounds[start + 1 :])))
+    study_state.rounds = len(rounds)
+    study_state.round = Round(asked, (), False)
+
+
+def _fold(study_state: StudyState, settled: Sequence[Record], texts: list[str], first: int, asked: int) -> None:
+    """Enter the results of finished rounds into the statistics."""
+    rows = read_rows(texts)
+    results = [record for record in settled if record[0] == RESULT and record[1] >= first]
+    results += [Record(RESULT, pull, math.nan) for pull in missing_cells(study_state.settings, settled)]
+    pulls = np.array([record[1] for record in results], dtype=np.int64)
+    rewards = np.array([record[2] for record in results], dtype=np.float64)
+    order = np.argsort(pulls, kind="stable")
+    counts = rows[:, 2]
+    if int(counts.sum()) != asked - first or not np.array_equal(pulls[order], np.arange(first, asked)):
+        raise StorageError("the log does not hold exactly one result for every pull before the last round")
+    rewards = rewards[order]
+    costs = (
+        _costs(study_state, rows) if study_state.race is None else _race(study_state, study_state.race, texts, rewards)
+    )
+    units = study_state.problem.reward.to_unit(rewards)
+    places = _places(study_state, rows)
+    observe_all = _observe_all if study_state.race is None else _observe_blocks
+    enter = compiled_or_plain(observe_all) if asked - first > _MANY else observe_all
+    enter(study_state.state, np.repeat(places, counts, axis=0), units)
+    state = study_state.state
+    state.clock[PULLS] += asked - first
+    state.clock[ROUNDS] += len(texts)
+    state.spent[0] = _running(state.spent[0], counts * costs)[-1]
+
+
+def _costs(study_state: StudyState, rows: Ints) -> Floats:
+    """What a pull of each row costs."""
+    costs: Floats = study_state.settings.seen.costs[rows[:, 0], rows[:, 1]]
+    return costs
+
+
+def _race(study_state: StudyState, race: RaceLog, texts: Sequence[str], rewards: Floats) -> Floats:
+    """Enter what the rounds of a race have opened and seen; what a pull of each of their rows costs."""
+    book, state, told, first = race.book, study_state.state, rewards.tolist(), 0
+    # Where a row begins depends on the pulls before it, which count later, all at once.
+    state = state._replace(pulls=state.pulls.copy())
+    costs: list[float] = []
+    for text in texts:
+        body = read_round(text)
+        opened = body.get("opened", [])
+        state = race.follow(state, opened)
+        rows = book.rows_with_starts(study_state.planner, state, body["rows"])
+        book.check(rows, body.get("blocks"))
+        race.enter(opened, rows)
+        for row in rows:
+            state.pulls[row.cell] += row.size
+            costs.append(row.cost)
+            for reward in told[first : first + row.size]:
+                race.count(row, reward)
+            first += row.size
+    study_state.state = study_state.state._replace(blocks=state.blocks)
+    return np.array(costs)
+
+
+def _places(study_state: StudyState, rows: Ints) -> Ints:
+    """Where the statistics of the arm and the fidelity of each row are."""
+    problem, planner = study_state.settings.problem, study_state.planner
+    arms, columns = np.full(problem.n_arms, -1), np.full(problem.n_fidelities, -1)
+    arms[planner.arms] = np.arange(len(planner.arms))
+    columns[planner.columns] = np.arange(len(planner.columns))
+    places: Ints = np.stack([arms[rows[:, 0]], columns[rows[:, 1]]], axis=1)
+    if (places < 0).any():
+        raise StorageError("the log holds results of an arm or a fidelity that was not in play")
+    return places
+
+
+@kernel
+def _observe_all(state: State, places: Ints, rewards: Floats) -> None:
+    """Enter many rewards, in the order of asking; each has the place of its statistics."""
+    for i in range(rewards.shape[0]):
+        observe(state, places[i, 0], places[i, 1], float(rewards[i]))
+
+
+@kernel
+def _observe_blocks(state: State, places: Ints, rewards: Floats) -> None:
+    """The same for a race on blocks."""
+    for i in range(rewards.shape[0]):
+        observe_block(state, places[i, 0], places[i, 1], float(rewards[i]))
+
+
+def _running(start: float, terms: Any) -> Any:
+    """All partial sums from `start` on, added one after the other (`sum` would add in pairs)."""
+    return np.add.accumulate(np.concatenate(([start], terms)))
+
+
+def _retire(study_state: StudyState, settled: Sequence[Record], numbers: list[int], texts: list[str]) -> None:
+    """Find the arms that were given up in finished rounds."""
+    if study_state.settings.on_failure != "retire":
+        return
+    for record in settled:
+        if record[0] not in (FAILURE, RETRY):
+            continue
+        if record[0] == RETRY:
+            study_state.retry(record[1])
+            continue
+        place = int(np.searchsorted(numbers, record[1], side="right")) - 1
+        study_state.round = Round(numbers[place], study_state.rows_with_starts(read_round(texts[place])["rows"]), False)
+        study_state.failure(record[1], record[3] or "")
+    study_state.failures.clear()
+    study_state.round = Round(0, (), False)

@@ -1,0 +1,111 @@
+"""What the state of a study rests on: the arms in play, the bounds that are believed, and the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mfbandit.confidence import BrokenBound
+from mfbandit.core import arrays, new_state, observe, observe_block
+from mfbandit.model import Gaussian
+from mfbandit.study._settings import Settings
+from mfbandit.study.state._bias_violations import broken_bounds, widened, write_beliefs
+from mfbandit.study.state._planner import Planner, carry_over, make_planner, make_planner_for
+from mfbandit.study.state._round import Row
+from mfbandit.study.state._round_record import MemoryDiff
+from mfbandit.study.state._study_blocks import BlockBook, RaceLog
+
+__all__ = ["StudyStatistics"]
+
+
+class StudyStatistics:
+    """The arms in play, what is believed of them, and all statistics."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        problem = settings.seen
+        #: The problem with the bias bounds that are believed by now.
+        self.problem = problem
+        #: Bias bounds that the data have contradicted, and what was added to bounds since, by fidelity.
+        self.broken: list[BrokenBound] = []
+        self.added: dict[int, float] = {}
+        self._full = arrays(problem, settings.policy.columns(problem))
+        self._unit = problem.reward.to_unit
+        #: The user's problem, with the unit scale that statistics are in.
+        self._scaled = problem
+        self._centred = not isinstance(problem.reward, Gaussian)
+        self._costs = problem.costs.tolist()
+        self.planner: Planner = make_planner(settings, self._full)
+        algorithm = self.planner.algorithm
+        self.state = new_state(self._full, algorithm.memory)
+        #: Which block each pull is on, and what a race on blocks has seen; None for a problem without blocks.
+        self.book = BlockBook(settings) if settings.problem.blocks is not None else None
+        self.race: RaceLog | None = None
+        self._observe: Callable[..., None] = observe
+        if self.book is not None and not self.book.independent:
+            self.race = RaceLog(settings, self.planner, self.book)
+            self.race.begin(self.state)
+            self._observe = observe_block
+        #: Arms that were given up, and why.
+        self.retired: dict[int, str] = {}
+        self._diff: MemoryDiff | None = None
+
+    def centre(self, first: float) -> None:
+        """Fix the origin of Gaussian rewards by the first that counts, in the order of asking.
+
+        All statistics are relative to it; no reward counts before it is fixed. Every process finds it in the log.
+        """
+        self._centred = True
+        kind = self._scaled.reward
+        if isinstance(kind, Gaussian) and kind.near(first) is not kind:
+            self._scaled = self._scaled.with_reward(kind.near(first))
+            self._unit = self._scaled.reward.to_unit
+            self.problem = self.problem.with_reward(self._scaled.reward)
+            self.planner.rescale(self.settings, self._scaled)
+
+    @property
+    def _stops(self) -> bool:
+        """Whether the data contradict a bias bound and that is to end the study."""
+        return bool(self.broken) and self.settings.on_violation == "stop"
+
+    def _violations(self, rows: Sequence[Row]) -> list[BrokenBound]:
+        """The bias bounds that the rows of the round before have shown to be wrong."""
+        settings, planner = self.settings, self.planner
+        if settings.on_violation == "ignore" or len(planner.columns) < 2 or not planner.arms:
+            return []
+        places = sorted({row.cell[0] for row in rows})
+        total = settings.problem.n_arms
+        return broken_bounds(planner.problem, self.state, settings.alarm_level, planner.arms, places, total)
+
+    def _new_planner(self, found: list[BrokenBound]) -> dict[str, Any]:
+        """Go on with the arms that are left and the bounds to believe; returns what the record says of it."""
+        # It says all of it each time, so that the last such record is enough to go on from.
+        left = [arm for arm in self.planner.arms if arm not in self.retired] if self.retired else None
+        if not found and (left is None or len(left) == len(self.planner.arms)):
+            return {}
+        if found:
+            action = self.settings.on_violation
+            self.broken += found
+            self._believe({} if action == "stop" else widened(self.problem, self.added, found, action))
+        arms = list(self.planner.arms) if left is None else left
+        self._keep_arms(arms)
+        return {"arms": arms, **write_beliefs(self.broken, self.added)}
+
+    def _believe(self, added: dict[int, float]) -> None:
+        """Take bias bounds to be wider by so much, in unit scale, by fidelity."""
+        if added != self.added:
+            self.added = added
+            self.problem = self._scaled.widened(added)
+            self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
+
+    def _keep_arms(self, arms: list[int]) -> None:
+        """Keep the statistics of some arms, active ones too; an algorithm's notes start anew."""
+        self._diff = None
+        old, before = self.state, self.planner
+        self.planner = make_planner_for(self.settings, self._full, arms, self._scaled)
+        self.state = carry_over(before, old, self.planner)
+
+    def recommend(self) -> int:
+        """The arm the policy would answer with, as an index of the problem; -1 if none is left."""
+        place = self.planner.answer(self.state) if self.planner.arms else -1
+        return self.planner.arms[place] if place >= 0 else -1

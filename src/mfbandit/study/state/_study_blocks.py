@@ -1,0 +1,225 @@
+"""Blocks in a study: which block each pull is on, what it costs to open one, and the rounds of a race so far.
+
+A round's record says the block of each pull (``"blocks"``, one list per row) and what was opened and declared in it
+(``"opened"``: fidelity, block, leader, runner-up). Whoever follows a log takes both from there and plans nothing
+again; both must be what the study's seed gives.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from mfbandit.core import (
+    NOBODY,
+    STUDENT,
+    Ints,
+    State,
+    block_order,
+    block_seed,
+    enlarged,
+    open_block,
+    own_block,
+    trial_key,
+)
+from mfbandit.errors import StorageError, StudyError
+from mfbandit.storage import FAILURE
+from mfbandit.study._settings import Settings
+from mfbandit.study.state._planner import Planner
+from mfbandit.study.state._round import Row
+from mfbandit.study.state._round_rows import numbered
+
+__all__ = ["BlockBook", "RaceLog", "missing_cells", "write_blocks"]
+
+#: A plan opens at most so many blocks of a lane in one round, or this share of those that are open, or a batch.
+_MOST_OPENED, _SHARE_OPENED = 8, 0.03
+#: Room for blocks grows by doubling from here.
+_LEAST_ROOM = 64
+#: Normal rewards are refused when so many are all 0 or 1.
+_ZERO_ONE = 20
+
+
+@lru_cache(maxsize=8)
+def _order(seed: int, lanes: int, size: int, shared: bool) -> Ints:
+    """The order of blocks, which takes long to make for a large set and is needed whenever a log is read."""
+    order = block_order(seed, lanes, size, shared)
+    order.flags.writeable = False
+    return order
+
+
+class BlockBook:
+    """Which block each pull of a study is on, and what it costs."""
+
+    def __init__(self, settings: Settings) -> None:
+        problem = settings.problem
+        self._seed = settings.seed
+        self._lanes = problem.n_fidelities
+        self._size = 0 if problem.blocks == "unlimited" else int(problem.blocks or 0)
+        self._shared = problem.order == "shared"
+        #: Whether every pull draws a block of its own.
+        self.independent = settings.seen.blocks is None
+        self._costs = settings.seen.costs.tolist()
+        self._opening = [fidelity.block_cost for fidelity in problem.fidelities]
+        self._key = trial_key(settings.seed, 0)
+        #: The item at each position of each fidelity, for a race on a finite set.
+        self.order: Ints | None = None
+        if self._size and not self.independent:
+            self.order = _order(settings.seed, self._lanes, self._size, self._shared)
+
+    def blocks(self, arm: int, fidelity: int, start: int, size: int) -> tuple[int, ...]:
+        """The blocks of so many pulls of an arm at a fidelity, after `start` others."""
+        if self.order is not None:
+            return tuple(self.order[fidelity, start : start + size].tolist())
+        if not self.independent:
+            return tuple(range(start, start + size))
+        stream = arm * self._lanes + fidelity
+        return tuple(own_block(self._key, stream, start + i, self._size) for i in range(size))
+
+    def seed(self, fidelity: int, block: int, pull_seed: int) -> int:
+        """The seed of whatever is drawn on a block."""
+        if self.independent:
+            return pull_seed
+        return block_seed(self._seed, "shared" if self._shared else fidelity, block)
+
+    def rows_with_starts(self, planner: Planner, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
+        """The rows of a round, with their blocks and what one pull costs."""
+        paid: dict[int, int] = {}
+        found = []
+        for arm, fidelity, size, start, cell in numbered(planner, state, rows):
+            cost, opens = self._costs[arm][fidelity], False
+            if not self.independent:
+                # A block is opened by the round that first measures anybody on it: those before are all paid for.
+                known = paid.get(cell[1])
+                if known is None:
+                    known = int(state.pulls[:, cell[1]].max())
+                opens = start >= known
+                self._check(start, size, known, int(state.blocks.opened[cell[1]]))
+                paid[cell[1]] = start + size if opens else known
+                cost += self._opening[fidelity] if opens else 0.0
+            blocks = self.blocks(arm, fidelity, start, size)
+            found.append(Row(arm, fidelity, size, start, cell, cost, blocks, opens))
+        return found
+
+    @staticmethod
+    def _check(start: int, size: int, known: int, opened: int) -> None:
+        """Refuse a row that a policy must not plan."""
+        if start + size > opened:
+            raise StudyError(f"a round measures block {start + size - 1} of a fidelity that has opened {opened} so far")
+        if start < known < start + size:
+            raise StudyError(f"a row of a round has blocks before {known}, which are paid for, and after it")
+
+    def check(self, rows: Sequence[Row], stored: Any) -> None:
+        """Refuse a round whose record has other blocks than the seed gives."""
+        if [list(row.blocks) for row in rows] != (stored or []):
+            raise StorageError("the log holds a round on other blocks than the seed of the study gives: it is damaged")
+
+
+class RaceLog:
+    """The rounds of a race so far, what was opened in them, and all rewards in the order of asking."""
+
+    def __init__(self, settings: Settings, planner: Planner, book: BlockBook) -> None:
+        self.book, self._columns = book, planner.columns
+        self._batch = int(getattr(settings.policy, "batch", 1))
+        self._unscaled = planner.problem.reward_code == STUDENT
+        self._arms = settings.problem.n_arms
+        #: ``{"opened": [[fidelity, block, leader, runner-up], ...], "rows": [[arm, fidelity, pulls], ...]}``.
+        self.rounds: list[dict[str, list[list[int]]]] = []
+        #: In units of the reward; NaN for a cell that could not be had.
+        self.rewards: list[float] = []
+        #: How many pulls of each arm at each fidelity have opened a block.
+        self.openings = np.zeros(settings.problem.costs.shape, dtype=np.int64)
+        self._other_rewards, self._looked_at, self._known = False, 0, 0
+
+    def begin(self, state: State) -> None:
+        """Enter the order of blocks into a new state."""
+        if self.book.order is not None:
+            state.blocks.order[:] = self.book.order[self._columns]
+
+    def with_room(self, state: State) -> State:
+        """The state with room for all that the next round may open."""
+        opened = int(state.blocks.opened.max())
+        return self._roomy(state, opened + max(_MOST_OPENED, int(_SHARE_OPENED * opened) + 1, self._batch))
+
+    def _roomy(self, state: State, wanted: int) -> State:
+        # How much room there is depends on what is open alone, so that it is the same in all processes.
+        held = state.blocks.rewards.shape[2]
+        if self.book.order is not None or wanted <= held:
+            return state
+        room = max(held, _LEAST_ROOM)
+        while room < wanted:
+            room *= 2
+        return state._replace(blocks=enlarged(state.blocks, room))
+
+    def opened(self, state: State, before: Sequence[int]) -> list[list[int]]:
+        """What `plan` has opened since so many blocks of each lane were open, as a record says it."""
+        found = []
+        for lane, column in enumerate(self._columns):
+            for position in range(before[lane], int(state.blocks.opened[lane])):
+                leader, runner_up = state.blocks.declared[lane, position].tolist()
+                found.append([column, self._item(column, position), leader, runner_up])
+        return found
+
+    def _item(self, column: int, position: int) -> int:
+        """The item at a position; -1 where there is none."""
+        order = self.book.order
+        if order is None:
+            return position
+        return int(order[column, position]) if position < order.shape[1] else -1
+
+    def follow(self, state: State, opened: Sequence[Sequence[int]]) -> State:
+        """Open the blocks that the record of a round says were opened."""
+        for column, item, leader, runner_up in opened:
+            lane = self._columns.index(column)
+            position = int(state.blocks.opened[lane])
+            names = leader, runner_up
+            if item != self._item(column, position) or not all(NOBODY <= arm < self._arms for arm in names):
+                raise StorageError(f"the log opens {[column, item, leader, runner_up]} out of turn: it is damaged")
+            state = self._roomy(state, position + 1)
+            open_block(state.blocks, lane, leader, runner_up)
+        return state
+
+    def enter(self, opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> None:
+        """Note a round that was planned; the last one may have no pulls."""
+        if not rows:
+            return
+        plain = [[row.arm, row.fidelity, row.size] for row in rows]
+        self.rounds.append({"opened": [list(one) for one in opened], "rows": plain})
+
+    def count(self, row: Row, reward: float) -> None:
+        """Note a reward whose turn it is."""
+        self.rewards.append(reward)
+        self.openings[row.arm, row.fidelity] += row.opens
+
+    @property
+    def refusal(self) -> str:
+        """Why no more rounds are planned; empty if there is no reason."""
+        if not self._unscaled or self._other_rewards:
+            return ""
+        for reward in self.rewards[self._looked_at :]:
+            self._known += reward == reward
+            self._other_rewards |= reward == reward and reward not in (0.0, 1.0)
+        self._looked_at = len(self.rewards)
+        if self._other_rewards or self._known < _ZERO_ONE:
+            return ""
+        return (
+            f"{self._known} rewards so far are all 0 or 1, and nothing can be proven as if they were normal: "
+            "declare reward='bernoulli' and start anew"
+        )
+
+
+def missing_cells(settings: Settings, records: Iterable[Sequence[Any]]) -> list[int]:
+    """The pulls of a race that failed too often, by the records of rounds that are over."""
+    if settings.on_failure != "worst":
+        return []
+    failures = Counter(record[1] for record in records if record[0] == FAILURE)
+    return [pull for pull, count in failures.items() if count > settings.retries]
+
+
+def write_blocks(opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> dict[str, list[list[int]]]:
+    """What the record of a round says of blocks."""
+    parts = {"opened": [list(one) for one in opened], "blocks": [list(row.blocks) for row in rows]}
+    return {name: listed for name, listed in parts.items() if listed}

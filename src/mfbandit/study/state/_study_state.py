@@ -1,0 +1,344 @@
+"""The state of a study: what its log amounts to.
+
+It knows nothing of storages, clocks or threads. It is told, in the order of the log, what happened,
+and it plans the next round when one is due. Two states that were told the same are equal, so
+any process can take over from any other.
+
+Results count in the order in which pulls were asked for, never in the order in which they finish: only
+then is the choice of a pull independent of how fast rewards come in.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from mfbandit.core import PULLS, ROUNDS, clear_rest
+from mfbandit.errors import StorageError, StudyError
+from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
+from mfbandit.study._settings import Settings
+from mfbandit.study.state._bias_violations import read_beliefs
+from mfbandit.study.state._planner import streams_of
+from mfbandit.study.state._round import Round, Row
+from mfbandit.study.state._round_record import (
+    MemoryDiff,
+    RoundRecord,
+    apply_diff,
+    check_layout,
+    dump_state,
+    extent_of,
+    load_state,
+    read_round,
+    shapes_of,
+    write_round,
+)
+from mfbandit.study.state._round_rows import cut_listed, cut_rows, list_rows
+from mfbandit.study.state._state_basis import StudyStatistics
+from mfbandit.study.state._study_blocks import write_blocks
+
+__all__ = ["StudyState"]
+
+#: What only a round says that changes which arms are in play, or what is believed of them.
+_CHANGES = {"arms", "broken", "state"}
+
+
+class StudyState(StudyStatistics):
+    """The statistics of a study, the round being played, and how it ended."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.round = Round(0, (), False)
+        self.rounds = 0
+        #: How the study ended; empty while it goes on.
+        self.ended = ""
+        #: Reasons of the failures of pulls without a result, by pull.
+        self.failures: dict[int, list[str]] = {}
+        #: Pulls that failed too often, where a study then stops.
+        self.stuck: dict[int, str] = {}
+        self.planning_seconds = 0.0
+
+    # What the study reads
+
+    @property
+    def asked(self) -> int:
+        """How many pulls were planned so far."""
+        return self.round.first + self.round.size
+
+    def block_at(self, place: int, seed: int) -> tuple[int | None, int | None]:
+        """The block of a place of the round being played, and its seed; `seed` is that of the pull."""
+        if self.book is None:
+            return None, None
+        block = self.round.block_of(place)
+        return block, self.book.seed(self.round.row_of(place).fidelity, block, seed)
+
+    @property
+    def due(self) -> bool:
+        """Whether a round has to be planned."""
+        return not self.ended and self.round.folded == self.round.size
+
+    @property
+    def status(self) -> str:
+        """Where the study stands."""
+        return self.ended or ("failed" if self.stuck else "running")
+
+    @property
+    def cost(self) -> float:
+        """The cost of all pulls that have a result."""
+        playing = self.round
+        total = self.folded_cost
+        if playing.folded == playing.size:
+            return total
+        for place, reward in playing.waiting.items():
+            if reward is not None:
+                total += playing.row_of(place).cost
+        return total
+
+    @property
+    def folded_pulls(self) -> int:
+        """How many results have counted, those of retired arms among them."""
+        return int(self.state.clock[PULLS]) + self.round.counted_in_row()[0]
+
+    @property
+    def folded_cost(self) -> float:
+        """What they cost, with pulls of retired arms that were out when these were given up."""
+        told, in_flight = self.round.counted_in_row()
+        total = float(self.state.spent[0])
+        return total + (told + in_flight) * self.round.rows[self.round.row].cost if told + in_flight else total
+
+    # What happens
+
+    def apply(self, records: Sequence[Record]) -> None:
+        """Follow what the log says, in its order."""
+        for record in records:
+            kind = record.kind
+            if kind == RESULT:
+                self.result(record.pull, record.value)
+            elif kind == LEASE:
+                self.round.lease(record.pull - self.round.first, record.value, record.text)
+            elif kind == ROUND:
+                self._apply_planned_round(record)
+            elif kind == FAILURE:
+                self.failure(record.pull, record.text or "")
+            elif kind == RETRY:
+                self.retry(record.pull)
+            else:
+                raise StorageError(f"the log holds a record of an unknown kind {kind!r}")
+
+    def result(self, pull: int, reward: float) -> None:
+        """A pull has a reward, in the units of the problem."""
+        playing = self.round
+        place = pull - playing.first
+        playing.leases.pop(place, None)
+        if self.failures:
+            self.failures.pop(pull, None)
+            self.stuck.pop(pull, None)
+        playing.waiting[place] = reward
+        self._fold()
+
+    def failure(self, pull: int, reason: str) -> None:
+        """A pull failed: try it again, or give up."""
+        playing = self.round
+        reasons = self.failures.setdefault(pull, [])
+        reasons.append(reason)
+        playing.give_back(pull - playing.first)
+        if len(reasons) <= self.settings.retries:
+            return
+        row = playing.row_of(pull - playing.first)
+        problem = self.settings.problem
+        said = (
+            f"arm {problem.arms[row.arm]!r} failed at fidelity {problem.fidelities[row.fidelity].name!r} "
+            f"{len(reasons)} times, the last time with: {reason}"
+        )
+        if self.settings.on_failure == "retire":
+            self._retire(row.arm, said)
+        elif self.settings.on_failure == "worst":
+            # The cell cannot be had: it counts, in its turn, as missing.
+            self.result(pull, math.nan)
+        else:
+            self.stuck[pull] = said
+
+    def retry(self, pull: int) -> None:
+        """The failures of a pull are forgiven."""
+        self.failures.pop(pull, None)
+        self.stuck.pop(pull, None)
+
+    def _retire(self, arm: int, reason: str) -> None:
+        """Give up an arm: call off its pulls of this round."""
+        self.retired[arm] = reason
+        playing = self.round
+        end = 0
+        for row in playing.rows:
+            start, end = end, end + row.size
+            if row.arm != arm:
+                continue
+            for place in range(max(start, playing.folded), end):
+                self.failures.pop(playing.first + place, None)
+                if place not in playing.waiting:
+                    playing.waiting[place] = None
+                    if place < playing.fresh:
+                        playing.paid.add(place)
+        self._fold()
+
+    def _fold(self) -> None:
+        """Let the results count whose turn it is."""
+        playing, state, fast = self.round, self.state, self.planner.observe
+        waiting, place = playing.waiting, playing.folded
+        while place in waiting:
+            row = playing.rows[playing.row]
+            reward = waiting.pop(place)
+            if reward is not None:
+                if not self._centred:
+                    self.centre(reward)
+                if fast is None or self.race is not None:
+                    self._observe(state, row.cell[0], row.cell[1], self._unit(reward))
+                else:
+                    fast(streams_of(state), row.cell[0], row.cell[1], self._unit(reward))
+                if self.race is not None:
+                    self.race.count(row, reward)
+            else:
+                playing.called_off += 1
+                playing.in_flight += place in playing.paid
+            place += 1
+            if place == playing.ends[playing.row]:
+                told = row.size - playing.called_off
+                state.clock[PULLS] += told
+                # What was out when an arm was retired is paid for, whether or not it ever comes back.
+                state.spent[0] += (told + playing.in_flight) * row.cost
+                playing.called_off = playing.in_flight = 0
+                playing.row += 1
+        playing.folded = place
+        if place == playing.size and not self.ended:
+            self._complete()
+
+    def _complete(self) -> None:
+        """All results of the round are in."""
+        self.state.clock[ROUNDS] += 1
+        self.rounds += 1
+        if self.round.cut and not self.settings.spends:
+            self.ended = "max_cost"
+
+    # Planning
+
+    def plan(self) -> Record:
+        """Plan the round that is due; returns its record."""
+        race = self.race
+        if race is not None and race.refusal:
+            raise StudyError(race.refusal)
+        changes = self._new_planner(self._violations(self.round.rows))
+        planner = self.planner
+        if race is not None:
+            self.state = race.with_room(self.state)
+        state = self.state
+        before = [] if race is None else state.blocks.opened.tolist()
+        if self._diff is None:
+            self._diff = MemoryDiff(state)
+        if self._stops:
+            planned, cut = self.rows_with_starts([]), False
+        else:
+            started = time.perf_counter()
+            rows = planner.plan(planner.problem, planner.algorithm.params, state, planner.out)
+            self.planning_seconds += time.perf_counter() - started
+            planned, cut = self._within_limit(planner.out[:rows].tolist())
+        opened = [] if race is None else race.opened(state, before)
+        record = self._record(planned, cut, opened, changes)
+        self._start_round(planned, cut, opened)
+        return record
+
+    def _record(
+        self, rows: Sequence[Row], cut: bool, opened: Sequence[Sequence[int]], changes: dict[str, Any]
+    ) -> Record:
+        """The record of a round; `changes` says which arms and bounds have changed."""
+        state, notes = self.state, self._diff
+        body: RoundRecord = {"rows": [[row.arm, row.fidelity, row.size] for row in rows]}
+        if cut:
+            body["cut"] = True
+        if self.book is not None:
+            body |= write_blocks(opened, rows)  # type: ignore[typeddict-item]
+        if changes or notes is None:
+            body |= {**changes, "state": dump_state(state)}  # type: ignore[typeddict-item]
+            self._diff = None
+        elif self.rounds and self.rounds % notes.every == 0:
+            body |= notes.everything(state)  # type: ignore[typeddict-item]
+        else:
+            body |= notes.changes(state)  # type: ignore[typeddict-item]
+        if self.asked == 0 and (shapes := shapes_of(state)):
+            body["layout"] = shapes
+        return Record(ROUND, self.asked, extent_of(body), write_round(body))
+
+    @property
+    def refusal(self) -> str:
+        """Why no more rounds are planned; empty if there is no reason."""
+        return "" if self.race is None else self.race.refusal
+
+    def _within_limit(self, rows: Sequence[Sequence[int]]) -> tuple[list[Row], bool]:
+        """The rows that a policy has planned, cut where a pull would exceed the limit; whether that was so."""
+        planner, spent, limit = self.planner, float(self.state.spent[0]), self.settings.limit
+        if self.book is None:
+            within, cut = cut_rows(planner, self._costs, spent, limit, rows)
+            return self.rows_with_starts(within), cut
+        return cut_listed(
+            self.rows_with_starts([(planner.arms[k], planner.columns[m], n) for k, m, n in rows]), spent, limit
+        )
+
+    def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
+        """The rows of a round, each with the number of its first pull."""
+        if self.book is not None:
+            return self.book.rows_with_starts(self.planner, self.state, rows)
+        return list_rows(self.planner, self._costs, self.state, rows)
+
+    def _start_round(self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = ()) -> None:
+        """Make a round the one being played, or end the study if it has no pulls."""
+        self.round = Round(self.asked, rows, cut)
+        if self.race is not None:
+            self.race.enter(opened, rows)
+        if not rows:
+            self._end(cut)
+
+    def _end(self, cut: bool) -> None:
+        settings = self.settings
+        if cut:
+            self.state.clock[ROUNDS] += 1
+        if not self.planner.arms:
+            self.ended = "failed"
+        elif self._stops:
+            self.ended = "violation"
+        elif settings.spends:
+            self.ended = "budget" if settings.limit == settings.budget else "max_cost"
+        else:
+            proven = not cut and self.planner.proves(settings, self.problem, self.state)
+            self.ended = "max_cost" if cut else "certified" if proven else "answered"
+
+    def _apply_planned_round(self, record: Record) -> None:
+        """Another process planned a round."""
+        if record.pull != self.asked or not self.due:
+            raise StorageError(
+                f"the log holds a round from pull {record.pull} on, but {self.asked} were asked for and "
+                f"{self.round.first + self.round.folded} have counted: it is damaged"
+            )
+        self.apply_round_record(read_round(record.text))
+
+    def apply_round_record(self, body: RoundRecord) -> None:
+        """Enter a planned round as its record describes it."""
+        self._diff = None
+        if self.race is not None and not _CHANGES.isdisjoint(body):
+            raise StorageError("the log of a race has a round that changes arms or bounds: it is damaged")
+        if "broken" in body:
+            self.broken, added = read_beliefs(body)
+            self._believe(added)
+        if "arms" in body:
+            self._keep_arms(list(body["arms"]))
+        check_layout(self.state, body)
+        if "state" in body:
+            load_state(self.state, body["state"])
+        else:
+            apply_diff(self.state, body)
+            clear_rest(self.state.own)
+        opened = body.get("opened", [])
+        if self.race is not None:
+            self.state = self.race.follow(self.state, opened)
+        rows = self.rows_with_starts(body["rows"])
+        if self.book is not None:
+            self.book.check(rows, body.get("blocks"))
+        self._start_round(rows, bool(body.get("cut", False)), opened)

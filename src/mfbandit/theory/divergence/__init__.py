@@ -1,0 +1,1 @@
+"""KL and KL_inf of the reward laws."""

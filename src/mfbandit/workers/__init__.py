@@ -1,0 +1,29 @@
+"""Where evaluations run: threads, processes, asyncio, Ray, any executor, any command.
+
+What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
+the rooms above it in CONTRIBUTING.md.
+"""
+
+from mfbandit.workers._command import Command, check_timeout
+from mfbandit.workers._engine import Engine, Evaluate, Ray, Resources, make_engine
+from mfbandit.workers._failure import LASTING, TEMPORARY, Failure, TookTooLong, describe, reason
+from mfbandit.workers._programs import end_all_programs
+from mfbandit.workers._ray_cluster import RayCluster
+
+__all__ = [
+    "LASTING",
+    "TEMPORARY",
+    "Command",
+    "Engine",
+    "Evaluate",
+    "Failure",
+    "Ray",
+    "RayCluster",
+    "Resources",
+    "TookTooLong",
+    "check_timeout",
+    "describe",
+    "end_all_programs",
+    "make_engine",
+    "reason",
+]

@@ -1,0 +1,155 @@
+"""What an engine is: something that takes a pull and promises its reward."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from mfbandit._checks import closest
+from mfbandit.errors import InvalidInput
+from mfbandit.model import Problem, Pull
+from mfbandit.workers._command import Command
+from mfbandit.workers._failure import RemoteFailure
+
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Evaluate",
+    "Resources",
+    "end_commands",
+    "evaluate_elsewhere",
+    "evaluate_now",
+    "is_async",
+    "make_engine",
+]
+
+#: A function of a pull that returns its reward, or a coroutine of it.
+Evaluate: TypeAlias = Callable[[Pull], Any]
+#: What a pull needs, by the name of its fidelity.
+Resources: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+#: Engines by name.
+ENGINES = ("threads", "processes", "ray")
+
+
+class Engine(Protocol):
+    """Evaluates pulls, each of them elsewhere."""
+
+    def submit(self, pull: Pull) -> Future[Any]:
+        """Start an evaluation; its future brings the reward, or what went wrong."""
+
+    def started(self, future: Future[Any]) -> bool:
+        """Whether an evaluation has begun, so that its time counts; one may wait for a place."""
+
+    def end(self, pull: Pull, future: Future[Any]) -> None:
+        """Give up an evaluation, and end it where that can be done."""
+
+    def check(self, error: BaseException | None = None) -> None:
+        """Raise StudyError if the engine itself is lost; `error` is what an evaluation just brought."""
+
+    def close(self) -> None:
+        """Let go of everything; evaluations that still run are given up."""
+
+
+def evaluate_now(evaluate: Evaluate, pull: Pull) -> Any:
+    """Evaluate a pull to the end, in this thread."""
+    reward = evaluate(pull)
+    return asyncio.run(_awaited(reward)) if inspect.isawaitable(reward) else reward
+
+
+def evaluate_elsewhere(evaluate: Evaluate, pull: Pull) -> Any:
+    """Evaluate a pull in another process, and describe there what it raises."""
+    try:
+        return evaluate_now(evaluate, pull)
+    except BaseException as error:
+        raise RemoteFailure.of(error) from None
+
+
+def end_commands(evaluate: Evaluate, pull: Pull | None = None) -> None:
+    """End the command that evaluates a pull, or all of them, if the evaluator is one."""
+    if isinstance(evaluate, Command):
+        evaluate.cancel(pull)
+
+
+async def _awaited(reward: Any) -> Any:
+    return await reward
+
+
+def is_async(evaluate: Evaluate) -> bool:
+    """Whether a call of it only makes a coroutine."""
+    return inspect.iscoroutinefunction(evaluate) or inspect.iscoroutinefunction(type(evaluate).__call__)
+
+
+@dataclass(frozen=True)
+class Ray:
+    """A Ray cluster as the engine, with what pulls need there.
+
+    Parameters
+    ----------
+    resources : mapping, optional
+        What a pull needs, by fidelity, such as ``{"human": {"num_cpus": 0}}``.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> mf.Ray(resources={"human": {"num_cpus": 0}})
+    Ray(resources={'human': {'num_cpus': 0}})
+    """
+
+    resources: Resources | None = None
+
+
+def make_engine(
+    engine: str | Executor | Ray,
+    evaluate: Evaluate,
+    problem: Problem,
+    resources: Resources | None,
+    timeout: float | None = None,
+) -> Engine:
+    """Make the engine that a name or an executor stands for."""
+    if not callable(evaluate):
+        raise InvalidInput(f"evaluate must be a function of a pull, got {evaluate!r}")
+    if isinstance(engine, Ray):
+        if resources is not None:
+            raise InvalidInput("engine and resources say the same: pass engine=Ray(resources=...) alone")
+        resources = engine.resources
+        engine = "ray"
+    if resources is not None and engine != "ray":
+        raise InvalidInput("resources are for engine='ray': other engines cannot reserve them")
+    if isinstance(engine, Executor):
+        from mfbandit.workers._executor import UserExecutor
+
+        return UserExecutor(engine, evaluate, timeout)
+    if engine == "threads":
+        from mfbandit.workers._threads import AsyncioLoop, Threads
+
+        return AsyncioLoop(evaluate) if is_async(evaluate) else Threads(evaluate)
+    if engine == "processes":
+        from mfbandit.workers._worker_processes import Processes
+
+        return Processes(evaluate)
+    if engine == "ray":
+        from mfbandit.workers._ray_tasks import RayTasks
+
+        return RayTasks(evaluate, _by_fidelity(resources or {}, problem), timeout)
+    hint = closest(engine, ENGINES) if isinstance(engine, str) else ""
+    raise InvalidInput(
+        f"engine must be one of {', '.join(map(repr, ENGINES))} or a concurrent.futures.Executor, got {engine!r}{hint}"
+    )
+
+
+def _by_fidelity(resources: Resources, problem: Problem) -> dict[str, dict[str, Any]]:
+    """Check that resources are given for fidelities of the problem."""
+    if not isinstance(resources, Mapping):
+        raise InvalidInput(f"resources must map fidelities to options such as num_cpus, got {resources!r}")
+    names = [fidelity.name for fidelity in problem.fidelities]
+    for name, options in resources.items():
+        if name not in names:
+            raise InvalidInput(f"resources name the unknown fidelity {name!r}{closest(str(name), names)}")
+        if not isinstance(options, Mapping):
+            raise InvalidInput(f"the resources of fidelity {name!r} must be options such as num_cpus, got {options!r}")
+    return {str(name): dict(options) for name, options in resources.items()}

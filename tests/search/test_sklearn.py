@@ -1,0 +1,429 @@
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
+
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, load_iris, make_classification, make_regression
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GroupShuffleSplit, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mfbandit as mf
+from mfbandit.calibration import calibrate
+from mfbandit.certificate import verify
+from mfbandit.errors import InvalidInput, RewardError
+from mfbandit.sklearn import MultiFidelitySearchCV
+
+GRID = {"max_depth": [1, 3]}
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def search(grid=None, **settings):
+    settings = {"biases": 0.3, "random_state": 0, "max_cost": 30, **settings}
+    tree = DecisionTreeClassifier(random_state=0)
+    return MultiFidelitySearchCV(tree, GRID if grid is None else grid, **settings)
+
+
+@parametrize_with_checks(
+    [
+        MultiFidelitySearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, max_cost=2),
+        MultiFidelitySearchCV(Ridge(), {"alpha": [0.1, 1.0]}, max_cost=4),
+    ]
+)
+def test_scikit_learn_takes_it_for_one_of_its_own(estimator, check):
+    check(estimator)
+
+
+def test_it_certifies_the_better_candidate(iris):
+    found = search(max_cost=None).fit(*iris)
+    assert found.best_params_ == {"max_depth": 3}
+    assert found.best_index_ == 1
+    assert found.result_.status == "certified"
+    assert found.best_confidence_ >= 0.95
+    assert 0.9 < found.best_score_ < 1.0
+    assert found.best_estimator_.get_depth() == 3
+    assert found.score(*iris) == found.best_estimator_.score(*iris)
+    assert found.cost_ == pytest.approx(found.study_.cost)
+    assert found.n_fits_ == found.result_.pulls
+    assert found.n_samples_fitted_ == 112 * found.n_fits_
+    assert found.study_.problem.reward == mf.Gaussian()
+    assert found.study_.problem.blocks == "unlimited"
+    assert verify(found.result_.certificate).valid
+
+
+def test_the_table_of_candidates(iris):
+    table = search({"max_depth": [1, 3], "criterion": ["gini"]}).fit(*iris).cv_results_
+    assert table["params"][1] == {"criterion": "gini", "max_depth": 3}
+    assert table["param_max_depth"].tolist() == [1, 3]
+    assert table["rank_test_score"].tolist() == [2, 1]
+    assert (table["difference_low"] <= table["difference_high"]).all()
+    assert [table[name][1] for name in ("difference", "difference_low", "difference_high")] == [0.0, 0.0, 0.0]
+    assert 0.2 < table["difference"][0] < 0.5
+    assert {len(column) for column in table.values()} == {2}
+    assert (table["n_fits at 112 samples"] == table["n_fits"]).all()
+    assert table["std_test_score"][1] > 0
+
+
+GRID_OF_TEN = {"max_depth": [1, 2, 4, 6, 8], "max_features": [0.05, 1.0]}
+
+
+def by_split(X, y, groups, seed):
+    """A split whose test part says which one it is."""
+    order = np.random.RandomState(seed).permutation(len(y))
+    return order[: len(y) // 2], order[len(y) // 2 :]
+
+
+def test_candidates_are_compared_on_the_same_splits(iris):
+    X, y = iris
+    seen = []
+
+    def note(estimator, held_out, truth):
+        seen.append((estimator.max_depth, held_out.tobytes()))
+        return estimator.score(held_out, truth)
+
+    found = search({"max_depth": [1, 3, 5]}, splitter=by_split, scoring=note, max_cost=12).fit(X, y)
+    splits = {depth: [split for one, split in seen if one == depth] for depth in (1, 3, 5)}
+    most = splits[found.best_params_["max_depth"]]
+    assert len(set(most)) == len(most) >= 4
+    for mine in splits.values():
+        # In the same order, and no split is passed over.
+        assert sorted(mine) == sorted(most[: len(mine)])
+
+    seen.clear()
+    alone = search(splitter=by_split, scoring=note, score_range=(0, 1), policy="mf-toptwo:independent=true")
+    alone.set_params(max_cost=3).fit(X, y)
+    assert len(seen) >= 3
+    assert len({split for _, split in seen}) == len(seen)
+
+
+def test_whoever_has_lost_is_not_fitted_again_and_ten_candidates_take_few_fits():
+    X, y = load_digits(return_X_y=True)
+    found = search(GRID_OF_TEN, max_cost=None).fit(X, y)
+    fits = found.cv_results_["n_fits"]
+    assert found.result_.status == "certified"
+    assert found.best_confidence_ >= 0.95
+    assert found.best_params_["max_features"] == 1.0
+    assert found.n_fits_ == fits.sum() <= 20 * 10
+    assert fits.min() < fits.max() == fits[found.best_index_]
+    assert (found.cv_results_["rank_test_score"][fits == fits.min()] > 3).all()
+    # In the log, too, nobody comes back after a round without them.
+    rounds = [{row[0] for row in one["rows"]} for one in found.study_.view().rounds]
+    assert all(later <= earlier for earlier, later in pairwise(rounds))
+    assert verify(found.result_.certificate).valid
+
+
+def test_scores_with_a_range_assume_nothing_else(iris):
+    settings = {"max_cost": 400, "epsilon": 0.0}
+    ranged = search(score_range=(0, 1), **settings).fit(*iris)
+    swing = search(score_range=mf.Bounded(0, 1, swing=0.5), **settings).fit(*iris)
+    normal = search(**settings).fit(*iris)
+    assert {one.result_.status for one in (ranged, swing, normal)} == {"certified"}
+    assert {one.best_index_ for one in (ranged, swing, normal)} == {1}
+    assert normal.n_fits_ < swing.n_fits_ < ranged.n_fits_
+    assert all(verify(one.result_.certificate).valid for one in (ranged, swing))
+
+
+def test_perfect_scores_end_the_search_with_a_warning():
+    X, y = np.arange(80.0).reshape(-1, 1), np.arange(80) // 40
+    far = X + 1000 * y[:, None]
+    with pytest.warns(UserWarning, match=r"are all 0 or 1, .* score_range=\(0, 1\) goes on"):
+        found = search({"max_depth": [1, 2, 3, 4, 5]}).fit(far, y)
+    assert found.best_score_ == 1.0
+    assert found.best_confidence_ == 0.0
+
+
+def log_of(found):
+    return found.study_.view().rounds, found.study_.view().rewards
+
+
+def test_the_same_seed_gives_the_same_search_whatever_the_number_of_jobs(iris):
+    one, two = (search(n_jobs=jobs).fit(*iris) for jobs in (None, 2))
+    other = search(random_state=1).fit(*iris)
+    assert log_of(one) == log_of(two)
+    assert log_of(one) != log_of(other)
+
+
+def test_a_copy_of_a_fitted_search_has_its_study(iris):
+    found = search().fit(*iris)
+    copy = pickle.loads(pickle.dumps(found))
+    assert log_of(copy) == log_of(found)
+    assert copy.result_ == found.result_
+    assert (copy.predict(iris[0]) == found.predict(iris[0])).all()
+    assert not hasattr(clone(found), "best_params_")
+
+
+def test_pipelines_and_nested_parameters(iris):
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    found = MultiFidelitySearchCV(pipeline, {"svc__C": [1e-4, 1.0]}, biases=0.3, max_cost=60, random_state=0)
+    found.set_params(estimator__svc__gamma=0.5, delta=0.2).fit(*iris)
+    assert found.best_params_ == {"svc__C": 1.0}
+    assert found.best_estimator_["svc"].gamma == 0.5
+    scores = cross_val_score(make_pipeline(PCA(2), search(max_cost=10)), *iris, cv=2)
+    assert scores.mean() > 0.8
+
+
+def test_a_parameter_can_be_the_resource(iris):
+    forest = RandomForestClassifier(random_state=0)
+    found = MultiFidelitySearchCV(
+        forest, GRID, resource="n_estimators", fidelities=[1, 20], biases=0.1, max_cost=8, random_state=0
+    ).fit(*iris)
+    assert [rung.name for rung in found.rungs_] == ["n_estimators=1", "n_estimators=20"]
+    assert len(found.best_estimator_.estimators_) == 20
+    schedule = found.set_params(fidelities=2, factor=25, max_cost=2).fit(*iris)
+    assert [rung.size for rung in schedule.rungs_] == [4, 100]
+
+
+def test_candidates_can_be_drawn(iris):
+    grid = {"max_depth": range(1, 9), "min_samples_leaf": [1, 2, 3]}
+    found = MultiFidelitySearchCV(
+        DecisionTreeClassifier(random_state=0),
+        param_distributions=grid,
+        n_candidates=5,
+        biases=0.2,
+        max_cost=20,
+        random_state=0,
+    ).fit(*iris)
+    assert len(found.cv_results_["params"]) == 5
+
+
+def test_one_candidate_needs_no_search(iris):
+    found = search({"max_depth": [2]}).fit(*iris)
+    assert found.best_params_ == {"max_depth": 2}
+    assert found.best_confidence_ == 1.0
+    assert np.isnan(found.best_score_)
+    assert found.predict(iris[0]).shape == (150,)
+
+
+#: Below a twentieth of a fit on all 112 samples, and all of them.
+CHEAP = [5, 112]
+
+
+def test_fidelities_that_would_not_pay_are_left_out_for_nothing(iris):
+    many = {"max_depth": range(1, 7), "min_samples_leaf": range(1, 6)}
+    found = search(many, biases="calibrate", max_cost=100).fit(*iris)
+    assert [rung.size for rung in found.rungs_] == [112]
+    assert found.calibration_ is None
+    assert found.cost_ == found.study_.cost
+
+
+def test_a_pilot_bounds_the_biases(iris):
+    grid = {"max_depth": [1, 2, 3, 4, 5], "min_samples_leaf": [1, 4]}
+    found = search(grid, biases="calibrate", bias_confidence=0.8, pilot=5, max_cost=100, fidelities=CHEAP)
+    found.fit(*iris)
+    assert found.calibration_.arms == 5
+    assert found.calibration_.confidence == 0.8
+    assert found.biases_[-1] == 0.0
+    assert found.cost_ <= 100
+    assert found.cost_ > found.study_.cost
+
+
+def test_biases_from_past_tasks_or_a_function(iris):
+    means = np.array([[0.6, 0.8], [0.8, 0.9]] * 10)
+    known = calibrate(means, noise="none")
+    assert search(biases=known, fidelities=CHEAP).fit(*iris).biases_ == pytest.approx([0.2, 0.0])
+    found = search(biases=lambda samples: 1 / samples, fidelities=CHEAP).fit(*iris)
+    assert found.biases_ == [1 / 5, 0.0]
+    assert found.cv_results_["n_fits at 5 samples"].sum() > 0
+    assert len(search(biases=0.6, fidelities=CHEAP, score_range=(0, 1)).fit(*iris).rungs_) == 1
+
+
+def test_scores_may_be_of_any_size():
+    X, y = make_regression(80, 5, noise=5.0, random_state=0)
+    settings = {"scoring": "neg_root_mean_squared_error", "random_state": 0, "epsilon": 0.5}
+    found = MultiFidelitySearchCV(Ridge(), {"alpha": [0.01, 1000.0]}, score_range="normal", **settings).fit(X, y)
+    assert found.best_params_ == {"alpha": 0.01}
+    assert found.best_score_ < 0.0
+    assert is_regressor(found)
+    bold = found.set_params(score_range=mf.Gaussian(caution=0)).fit(X, y)
+    assert bold.study_.problem.reward.caution == 0.0
+
+
+def test_another_policy_draws_its_own_splits(iris):
+    found = search(policy="mf-toptwo:independent=true", score_range=(0, 1), max_cost=100).fit(*iris)
+    assert [rung.size for rung in found.rungs_] == [12, 37, 112]
+    assert found.best_params_ == {"max_depth": 3}
+    table = found.cv_results_
+    assert table["rank_test_score"].tolist() == [2, 1]
+    assert table["difference_low"][0] < 0.4 < table["difference_high"][0]
+
+
+def test_splitters(iris):
+    X, y = iris
+    groups = np.arange(len(y)) % 10
+    assert search(splitter=GroupShuffleSplit(test_size=0.3), max_cost=5).fit(X, y, groups=groups)
+    assert search(splitter=KFold(3, shuffle=True), max_cost=5).fit(X, y)
+
+    def by_hand(X, y, groups, seed):
+        order = np.random.RandomState(seed).permutation(len(y))
+        return order[:100], order[100:]
+
+    assert [rung.size for rung in search(splitter=by_hand, max_cost=5).fit(X, y).rungs_] == [100]
+    with pytest.raises(InvalidInput, match=r"KFold.* splits the same way each time"):
+        search(splitter=KFold(3)).fit(X, y)
+    with pytest.raises(InvalidInput, match="splitter must be None"):
+        search(splitter=3).fit(X, y)
+
+
+def test_arguments_of_fit_are_split_with_the_samples(iris):
+    X, y = iris
+    weights = (y == 2).astype(float) + 1e-9
+    found = MultiFidelitySearchCV(Weighed(), GRID, biases=0.3, max_cost=5, random_state=0)
+    found.fit(X, y, sample_weight=weights, note="of another length")
+    assert found.best_estimator_.weight == pytest.approx(50.0)
+
+
+def test_without_targets():
+    X, _ = make_classification(60, random_state=0)
+    found = MultiFidelitySearchCV(
+        PCA(), {"n_components": [1, 4]}, score_range=(-100, 0), fidelities=1, max_cost=6, random_state=0
+    ).fit(X)
+    assert found.transform(X).shape == (60, found.best_params_["n_components"])
+    assert not hasattr(found, "predict")
+    clusters = MultiFidelitySearchCV(
+        KMeans(n_init=1),
+        {"n_clusters": [2, 3]},
+        score_range=(-1e4, 0),
+        fidelities=1,
+        max_cost=4,
+        random_state=0,
+    ).fit(X)
+    assert clusters.predict(X).max() < 3
+
+
+def test_without_refit(iris):
+    found = search(refit=False).fit(*iris)
+    assert found.best_params_ == {"max_depth": 3}
+    with pytest.raises(AttributeError, match="only after fit with refit=True"):
+        found.predict(iris[0])
+    with pytest.raises(NotFittedError):
+        search().score(*iris)
+
+
+def test_it_says_where_it_stands(iris, capsys):
+    search(verbose=1, biases="calibrate").fit(*iris)
+    lines = capsys.readouterr().err.splitlines()
+    assert "fits at 12 samples, 37 samples cost more than 0.05 of one at 112 samples" in lines[0]
+    assert "leads, confidence" in lines[-1]
+    search(verbose=1, biases="calibrate", fidelities=CHEAP).fit(*iris)
+    assert "too few for a pilot" in capsys.readouterr().err.splitlines()[0]
+
+
+def test_it_is_what_its_estimator_is():
+    assert is_classifier(search())
+    assert hasattr(search(), "predict_proba")
+    assert not hasattr(search(), "transform")
+    assert not hasattr(search(), "n_features_in_")
+
+
+def nan_scorer(estimator, X, y):
+    return float("nan")
+
+
+class Weighed(DecisionTreeClassifier):
+    def fit(self, X, y, sample_weight, note, check_input=True):  # which scikit-learn 1.6 expects
+        assert len(sample_weight) == len(y)
+        assert ((sample_weight > 0.5) == (y == 2)).all()
+        self.weight = sample_weight.sum()
+        return super().fit(X, y)
+
+
+class Broken(DecisionTreeClassifier):
+    def fit(self, X, y, check_input=True, **rest):
+        raise RuntimeError("no fit today")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"param_grid": {"max_depth": []}}, "param_grid cannot be used: .*'max_depth'"),
+        ({"param_grid": []}, "there are no candidates: the grid is empty"),
+        ({"param_grid": None}, "give either param_grid or param_distributions, got neither"),
+        ({"param_distributions": GRID}, "got both"),
+        ({"n_candidates": 3}, "n_candidates=3 goes with param_distributions"),
+        ({"param_grid": None, "param_distributions": GRID}, "need n_candidates, a whole number >= 1"),
+        ({"fidelities": [50, 500]}, "ask for 500 training samples, but a split leaves only 112"),
+        ({"fidelities": [0.001, 1.0]}, "a share of 0.001 of 112 samples: that is none"),
+        ({"fidelities": []}, "fidelities are empty"),
+        ({"fidelities": [-1]}, "amounts > 0 of the resource, got -1"),
+        ({"fidelities": [1.5]}, "a share is at most 1.0"),
+        ({"fidelities": 0}, "a number >= 1 of them, got 0"),
+        ({"factor": 1}, "factor must be a number > 1, got 1"),
+        (
+            {"resource": "n_trees"},
+            "resource must be 'n_samples' or a parameter of the estimator, got 'n_trees'",
+        ),
+        ({"resource": "max_depth"}, "'max_depth' is among the parameters to search"),
+        ({"resource": "min_samples_leaf", "fidelities": [1, 2], "biases": [0.1, 0.1]}, "must be 0"),
+        ({"resource": "max_leaf_nodes"}, "own max_leaf_nodes is None"),
+        ({"biases": [0.1, 0.1, 0.1, 0.0]}, "biases are 4 numbers for 3 fidelities"),
+        ({"biases": lambda samples: -1.0}, "it must be one number of at least 0"),
+        ({"biases": "guess"}, "a Calibration or 'calibrate', got 'guess'"),
+        ({"biases": "calibrate", "pilot": 2}, "pilot must be a whole number >= 11"),
+        ({"biases": "calibrate", "bias_confidence": 2}, "bias_confidence must lie strictly between 0 and 1"),
+        ({"costs": [1.0]}, "costs are 1 numbers for 3 fidelities"),
+        ({"score_range": (1, 0)}, "low must be below high"),
+        ({"score_range": "wide"}, "score_range must be .*, got 'wide'"),
+        ({"scoring": ["accuracy", "f1"]}, "scoring must be one metric"),
+        ({"error_score": "ignore"}, "error_score must be 'raise' or a finite number"),
+        ({"score_range": mf.Gaussian(0.1)}, r"score_range is Gaussian\(sigma=0.1\), .*: leave sigma out"),
+        ({"biases": "calibrate", "pilot_repeats": 1}, "pilot_repeats must be a whole number >= 2"),
+        ({"policy": "best"}, "no policy is called 'best'"),
+        ({"policy": "mf-toptwo"}, "mf-toptwo takes the rewards .* independent=True"),
+        ({"policy": "mf-toptwo:independent=true"}, r"declare their range, as Bounded\(low, high\)"),
+    ],
+)
+def test_bad_settings_are_refused_in_a_sentence(iris, settings, sentence):
+    given = {"param_grid": GRID, "biases": 0.3, **settings}
+    with pytest.raises(InvalidInput, match=sentence):
+        MultiFidelitySearchCV(DecisionTreeClassifier(), **given).fit(*iris)
+
+
+def test_scores_that_are_none(iris):
+    with pytest.raises(RewardError, match=r"score of candidate 'max_depth=\d' at .* samples is nan"):
+        search(scoring=nan_scorer).fit(*iris)
+    with pytest.raises(RewardError, match=r"outside score_range \(0, 1\): state the range"):
+        search(scoring="neg_log_loss", score_range=(0, 1)).fit(*iris)
+    clipped = search(scoring="neg_log_loss", score_range=(-2, 0), clip=True, biases=1.0).fit(*iris)
+    assert clipped.cv_results_["mean_test_score"].max() <= 0.0
+
+
+def test_fits_that_fail(iris):
+    broken = MultiFidelitySearchCV(Broken(), GRID, fidelities=1, max_cost=3, refit=False)
+    with pytest.raises(RuntimeError, match="no fit today"):
+        broken.fit(*iris)
+    assert broken.set_params(error_score=0.0).fit(*iris).best_score_ == 0.0
+
+
+def test_a_calibration_must_fit(iris):
+    means = np.array([[0.6, 0.8]] * 20)
+    with pytest.raises(InvalidInput, match="the calibration is for 2 fidelities"):
+        search(biases=calibrate(means, noise="none")).fit(*iris)
+    with pytest.raises(InvalidInput, match="common offset"):
+        search(fidelities=2, biases=calibrate(means, noise="none", common_offset=True)).fit(*iris)
+
+
+def test_no_answer_is_a_candidate_that_was_never_fitted():
+    X, y = make_regression(80, 5, noise=5.0, random_state=0)
+    grid = {"alpha": [0.1, 1.0, 10.0]}
+    scoring = "neg_root_mean_squared_error"
+    found = MultiFidelitySearchCV(Ridge(), grid, scoring=scoring, max_cost=3, random_state=0).fit(X, y)
+    assert found.result_.status == "max_cost"
+    assert found.cv_results_["n_fits"][found.best_index_] > 0
+    assert found.best_score_ < 0.0
+    assert found.cv_results_["rank_test_score"][found.best_index_] == 1
