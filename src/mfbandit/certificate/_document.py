@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mfbandit.algorithms import Policy
+from mfbandit.certificate._measured import Measured
 from mfbandit.confidence import confidence, is_proven, threshold
 from mfbandit.core import Algorithm, Arrays, Goal, State, arrays, keep_arms, new_state
 from mfbandit.model import Bernoulli, Gaussian, Problem
-
-if TYPE_CHECKING:
-    from mfbandit.study import View
 
 __all__ = ["FORMAT", "STATISTICS", "VERSION", "Certificate", "Entry", "complement", "listed"]
 
@@ -73,7 +71,7 @@ class Certificate:
     """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
 
     @classmethod
-    def of(cls, view: View, log: str | None = None) -> Certificate:
+    def of(cls, view: Measured, log: str | None = None) -> Certificate:
         """The certificate of a study as it stands, and the digest of its log."""
         settings, state = view.settings, view.state
         # Its kind of reward has the origin that the statistics are relative to.

@@ -7,17 +7,15 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mfbandit.algorithms import Policy
 from mfbandit.certificate._document import FORMAT, VERSION, claim_of, listed
+from mfbandit.certificate._measured import Measured
 from mfbandit.confidence.race import Race
 from mfbandit.model import Bernoulli, Gaussian, Problem
-
-if TYPE_CHECKING:
-    from mfbandit.study import View
 
 __all__ = ["BLOCKS", "BlockRound", "RaceCertificate"]
 
@@ -63,14 +61,9 @@ class RaceCertificate:
     """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
 
     @classmethod
-    def of(cls, view: View, log: str | None = None) -> RaceCertificate:
-        """The certificate of a study as it stands, and the digest of its log.
-
-        Of the view it needs `settings`, `best`, `rounds` (objects with "opened" and "rows", as in a record of the log)
-        and `rewards` (those that count, in the order of asking).
-        """
+    def of(cls, view: Measured, log: str | None = None) -> RaceCertificate:
+        """The certificate of a study as it stands, and the digest of its log."""
         settings = view.settings
-        past: Any = view
         return cls(
             problem=settings.problem,
             policy=settings.policy,
@@ -83,9 +76,9 @@ class RaceCertificate:
                     tuple((int(m), int(i), int(a), int(b)) for m, i, a, b in one.get("opened", ())),
                     tuple((int(arm), int(m), int(pulls)) for arm, m, pulls in one["rows"]),
                 )
-                for one in past.rounds
+                for one in view.rounds
             ),
-            rewards=tuple(_plain(reward) for reward in past.rewards),
+            rewards=tuple(_plain(reward) for reward in view.rewards),
             log=log,
         )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfbandit._optional import optional
-from mfbandit.certificate import Certificate
+from mfbandit.certificate import Certificate, RaceCertificate
 from mfbandit.errors import StudyError
 from mfbandit.study._view import View
 
@@ -223,8 +223,6 @@ def _certificate(view: View, digest: str) -> dict[str, Any]:
     """The certificate of a study as it stands."""
     if not view.on_blocks:
         return Certificate.of(view, digest).to_json()
-    from mfbandit.certificate import RaceCertificate
-
     return RaceCertificate.of(view, digest).to_json()
 
 

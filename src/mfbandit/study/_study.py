@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mfbandit.errors import StudyError
 from mfbandit.model import Problem, Pull
 from mfbandit.storage import PATIENCE_SECONDS
 from mfbandit.study._ask_tell import AskTell
+from mfbandit.study._result import Result
 from mfbandit.study._view import View
-
-if TYPE_CHECKING:
-    from mfbandit.study._result import Result
-    from mfbandit.workers import Ray
+from mfbandit.study.run._run_loop import optimize
+from mfbandit.workers import Ray
 
 __all__ = ["Study"]
 
@@ -108,8 +107,6 @@ class Study(AskTell):
         status : str, optional
             Another status to put into it, such as "cancelled".
         """
-        from mfbandit.study._result import Result
-
         with self._lock:
             return Result.of(self, View(self.current()), status)
 
@@ -166,8 +163,6 @@ class Study(AskTell):
         >>> study.optimize(lambda pull: 0.5, workers=2, progress=False).status
         'max_cost'
         """
-        from mfbandit.study.run._run_loop import optimize
-
         if not self.current().ended:
             self.code.check()
         return optimize(

@@ -1,0 +1,45 @@
+"""What a certificate is made of: a study at one moment, as far as certificates look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from mfbandit.confidence import Victory
+from mfbandit.core import State
+from mfbandit.model import Problem
+
+__all__ = ["Measured"]
+
+
+class Measured(Protocol):
+    """A study at one moment. `mfbandit.study.View` is one; it stands here so that certificates need no studies."""
+
+    settings: Any
+    """Problem, policy, delta, epsilon and seed."""
+    state: State
+    problem: Problem
+    """The problem with the bias bounds that are believed by now."""
+    arms: list[int]
+    """Index in the problem of each arm in play."""
+    retired: dict[int, str]
+    retired_pulls: int
+    retired_cost: float
+    added: dict[int, float]
+    """What was added to bias bounds, in unit scale, by fidelity."""
+
+    @property
+    def best(self) -> str | None:
+        """The answer."""
+
+    @property
+    def victories(self) -> list[Victory]:
+        """How strongly each other arm is beaten."""
+
+    @property
+    def rounds(self) -> Sequence[Mapping[str, Any]]:
+        """The rounds of a race: objects with "opened" and "rows", as in a record of the log."""
+
+    @property
+    def rewards(self) -> Sequence[float | None]:
+        """The rewards of a race that count, in the order of asking; None for a cell that could not be had."""
