@@ -219,7 +219,6 @@ class MFRace(Policy):
 
     guarantee: ClassVar[bool] = True
     on_blocks: ClassVar[bool] = True
-    summary: ClassVar[str] = "Race on shared blocks"
 
     def __post_init__(self) -> None:
         """Check the options."""
