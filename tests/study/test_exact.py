@@ -130,6 +130,7 @@ def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkey
     assert plans[0] is plain.current().planner.algorithm.plan
     assert plans[1] is not plans[0]
     assert plans[2] is plans[1], "what one study has compiled serves the next one"
+    assert all(study.current().planner.observe is not None for study in (quick, second)), "rewards enter so, too"
     assert_same(quick, plain)
     assert_same(second, plain)
 

@@ -150,8 +150,8 @@ class Streams(NamedTuple):
     squares: Floats
     deviations: Floats
     means: Floats
-    roots: Floats
-    rounder: Floats
+    inv_sqrt_pulls: Floats
+    grid_rounder: Floats
     carries: Floats
 
 
