@@ -40,6 +40,7 @@ __all__ = [
     "floats",
     "group",
     "integers",
+    "kept_numbers",
     "layout",
     "nested",
     "rebuilt",
@@ -200,6 +201,42 @@ def fields(own: Any, *, kept: bool = False) -> dict[str, Any]:
 def _getters(kind: Any, kept: bool) -> list[tuple[str, Callable[[Any], Any]]]:
     """How the fields of a memory are got, by their full names."""
     return [(name, attrgetter(name)) for name, field in _declared(kind) if field.kept or not kept]
+
+
+def kept_numbers(own: Any) -> list[npt.NDArray[Any]]:
+    """All numbers that are kept, in the order of the fields, in as few arrays as can be: neighbours share one.
+
+    Examples
+    --------
+    >>> class Sweeps(NamedTuple):
+    ...     best: Any = floats(2)
+    ...     seen: Any = floats(3)
+    ...     spare: Any = floats(4, kept=False)
+    ...     last: Any = floats(1)
+    >>> block = np.arange(10.0)
+    >>> kept_numbers(Sweeps(block[:2], block[2:5], block[5:9], block[9:]))
+    [array([0., 1., 2., 3., 4.]), array([9.])]
+    """
+    found: list[npt.NDArray[Any]] = []
+    for array in fields(own, kept=True).values():
+        flat = array.reshape(-1)
+        joined = _joined(found[-1], flat) if found else None
+        if joined is None:
+            found.append(flat)
+        else:
+            found[-1] = joined
+    return found
+
+
+def _joined(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """Two arrays as one, if they lie side by side in one block; else None."""
+    block = before.base
+    if block is None or after.base is not block or block.ndim != 1 or not before.dtype == after.dtype == block.dtype:
+        return None
+    if after.ctypes.data != before.ctypes.data + before.nbytes:
+        return None
+    start = (before.ctypes.data - block.ctypes.data) // block.itemsize
+    return block[start : start + before.size + after.size]
 
 
 def rebuilt(own: Any, change: Callable[[Any], Any]) -> Any:

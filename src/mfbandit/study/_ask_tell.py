@@ -89,7 +89,8 @@ class AskTell(Replica):
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), []
-            self._drop(pulls)
+            if pulls:
+                self._drop(pulls)
             if study_state.due:
                 self.code.check()
                 records.append(study_state.plan())
@@ -215,9 +216,8 @@ class AskTell(Replica):
 
     def _drop(self, pulls: list[Pull]) -> None:
         """Forget pulls that were not handed out after all."""
-        if pulls:
-            self._held.difference_update(pull.id for pull in pulls)
-            pulls.clear()
+        self._held.difference_update(pull.id for pull in pulls)
+        pulls.clear()
 
     def _take_back_abandoned(self) -> bool:
         """Free the places of processes that are gone; returns whether there were any."""
@@ -271,9 +271,10 @@ class AskTell(Replica):
         if not isinstance(pull, Pull):
             return _AWAITED if place < playing.fresh else _UNKNOWN
         # Whoever has the very pull was given it, even if the note of that was lost with the power.
-        given = pull.arm_index, pull.fidelity_index, pull.index
-        if place < playing.size and given == playing.pull_at(place):
-            return _AWAITED
+        if place < playing.size:
+            row, index = playing.pull_at(place)
+            if pull.index == index and pull.arm_index == row.arm and pull.fidelity_index == row.fidelity:
+                return _AWAITED
         # If results before it were lost with a server, what is asked for instead may be another pull.
         return _LATE if self.was_read_again else _UNKNOWN
 
@@ -289,7 +290,8 @@ class AskTell(Replica):
     def _pull(self, place: int) -> Pull:
         """The pull at a place of the round being played."""
         playing = self._study_state.round
-        arm, fidelity, index = playing.pull_at(place)
+        row, index = playing.pull_at(place)
+        arm, fidelity = row.arm, row.fidelity
         seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
         block, block_seed = self._study_state.block_at(place, seed) if self._on_blocks else (None, None)
         return make_pull(
@@ -297,7 +299,7 @@ class AskTell(Replica):
                 "id": playing.first + place,
                 "arm": self._arms[arm],
                 "fidelity": self._fidelities[fidelity],
-                "cost": playing.row_of(place).cost,
+                "cost": row.cost,
                 "seed": seed,
                 "index": index,
                 "arm_index": arm,

@@ -31,7 +31,16 @@ from mfbandit.study._settings import Settings
 if TYPE_CHECKING:
     from mfbandit.confidence.race import Race
 
-__all__ = ["Planner", "carry_over", "copy_state", "make_planner", "make_planner_for", "race_of", "streams_of"]
+__all__ = [
+    "Planner",
+    "Streams",
+    "carry_over",
+    "copy_state",
+    "make_planner",
+    "make_planner_for",
+    "race_of",
+    "streams_of",
+]
 
 
 @dataclass

@@ -129,23 +129,11 @@ class Round:
         """The row that a place lies in."""
         return self.rows[bisect_right(self.ends, place)]
 
-    def index_of(self, place: int) -> int:
-        """How many pulls of the same arm at the same fidelity came before a place."""
+    def pull_at(self, place: int) -> tuple[Row, int]:
+        """Which pull is at a place: its row, and how many pulls of that arm at that fidelity came before."""
         number = bisect_right(self.ends, place)
         row = self.rows[number]
-        return row.start + place - self.ends[number] + row.size
-
-    def block_of(self, place: int) -> int:
-        """The block of a place of a problem with blocks."""
-        number = bisect_right(self.ends, place)
-        row = self.rows[number]
-        return row.blocks[place - self.ends[number] + row.size]
-
-    def pull_at(self, place: int) -> tuple[int, int, int]:
-        """Which pull is at a place: its arm, its fidelity, and how many of these came before."""
-        number = bisect_right(self.ends, place)
-        row = self.rows[number]
-        return row.arm, row.fidelity, row.start + place - self.ends[number] + row.size
+        return row, row.start + place - self.ends[number] + row.size
 
     def told(self, place: int) -> bool:
         """Whether a place has its result, or needs none any more."""
@@ -167,14 +155,15 @@ class Round:
             for skipped in range(self.fresh, place):
                 heappush(self._returned, skipped)
             self.fresh = place + 1
-        lease = self.leases[place] = Lease(until, *_read_note(note))
+        term, owner = _read_note(note)
+        self.leases[place] = Lease(until, term, owner)
         if until <= 0.0:
             self.give_back(place)
             return
         if until < self.soonest:
             self.soonest = until
-        if until - lease.term > self.newest:
-            self.newest = until - lease.term
+        if until - term > self.newest:
+            self.newest = until - term
 
     def give_back(self, place: int) -> None:
         """Make a place free to be handed out again."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -19,7 +20,7 @@ from typing import Any, Required, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit.core import Ints, State, fields
+from mfbandit.core import Ints, State, fields, kept_numbers
 from mfbandit.errors import StorageError
 from mfbandit.storage import ALL_NOTES, CHANGES, CHECKPOINT
 from mfbandit.study.state._format_1 import drop_unrecorded, enter_clock, enter_flat, is_flat
@@ -46,7 +47,7 @@ __all__ = [
 _SMALL, _FEW = 32, 2
 #: Characters that a number takes alone and with its place, and the word for places.
 _ALONE, _PLACED, _WORD = 16, 18, 12
-_LITTLE = np.dtype("<i8")
+_LITTLE, _IS_LITTLE = np.dtype("<i8"), sys.byteorder == "little"
 #: Every so many rounds all notes are written; with a large memory every so many of its numbers.
 _ROUNDS, _NUMBERS = 1000, 16
 
@@ -96,15 +97,16 @@ _FIELD_OF = {name: field for field, name in _STORED_AS.items()}
 class MemoryDiff:
     """What an algorithm had noted when it was last asked for a round, to tell what it has changed since."""
 
-    __slots__ = ("_ends", "_known", "_names", "_parts", "_spare", "every", "notes")
+    __slots__ = ("_known", "_parts", "_spaces", "_spare", "every", "notes")
 
     def __init__(self, state: State) -> None:
         self.notes = state.arm_flags.tobytes()
         memory = fields(state.own, kept=True)
-        self._names = list(memory)
+        ends = list(accumulate(array.size for array in memory.values()))
+        #: The name of every field, and from where to where it lies among all numbers.
+        self._spaces = list(zip(memory, [0, *ends], ends, strict=False))
         # Bits are compared, since NaN differs from itself; all fields at once, since most are small.
-        self._parts = [array.reshape(-1).view(np.int64) for array in memory.values()]
-        self._ends = list(accumulate(part.size for part in self._parts))
+        self._parts = [numbers.view(np.int64) for numbers in kept_numbers(state.own)]
         self._known = self._together()
         self._spare = self._known.copy()
         #: After how many rounds all notes are written again.
@@ -135,10 +137,7 @@ class MemoryDiff:
     def everything(self, state: State) -> dict[str, Any]:
         """All notes and all of the memory, as a record says them; from now on they are known."""
         self.notes, self._known = state.arm_flags.tobytes(), self._together()
-        memory = {
-            name: {"bits": _hex(self._known[start:end])}
-            for name, start, end in zip(self._names, [0, *self._ends], self._ends, strict=False)
-        }
+        memory = {name: {"bits": _hex(self._known[start:end])} for name, start, end in self._spaces}
         notes = {"bits": _hex(state.arm_flags)} if state.arm_flags.size > _SMALL else state.arm_flags.tolist()
         return {"all": True, "notes": notes, "memory": memory}
 
@@ -146,18 +145,20 @@ class MemoryDiff:
         """What has changed by field."""
         found: dict[str, Change] = {}
         bits, places = _hex(now[changed]), changed.tolist()
-        first = start = 0
-        for name, end in zip(self._names, self._ends, strict=True):
+        first, following = 0, places[0]
+        places.append(now.size)
+        for name, start, end in self._spaces:
+            if following >= end:
+                continue
             last = bisect_left(places, end, first)
-            if last > first:
-                part, size = bits[16 * first : 16 * last], end - start
-                if last - first == size:
-                    found[name] = {"bits": part}
-                elif _whole_is_shorter(last - first, size):
-                    found[name] = {"bits": _hex(now[start:end])}
-                else:
-                    found[name] = {"places": [place - start for place in places[first:last]], "bits": part}
-            first, start = last, end
+            part, size = bits[16 * first : 16 * last], end - start
+            if last - first == size:
+                found[name] = {"bits": part}
+            elif _whole_is_shorter(last - first, size):
+                found[name] = {"bits": _hex(now[start:end])}
+            else:
+                found[name] = {"places": [place - start for place in places[first:last]], "bits": part}
+            first, following = last, places[last]
         return found
 
 
@@ -168,7 +169,7 @@ def _whole_is_shorter(changed: int, size: int) -> bool:
 
 def _hex(numbers: npt.NDArray[np.int64]) -> str:
     """Bits in hexadecimal, lowest byte first."""
-    return numbers.astype(_LITTLE, copy=False).tobytes().hex()
+    return (numbers if _IS_LITTLE else numbers.astype(_LITTLE)).tobytes().hex()
 
 
 def _difference(old: bytes, new: bytes) -> Change:

@@ -31,7 +31,7 @@ from mfbandit.storage import FAILURE
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
 from mfbandit.study.state._round import Row
-from mfbandit.study.state._round_rows import numbered
+from mfbandit.study.state._round_rows import list_rows
 
 __all__ = ["BlockBook", "RaceLog", "missing_cells", "write_blocks"]
 
@@ -89,8 +89,8 @@ class BlockBook:
         """The rows of a round, with their blocks and what one pull costs."""
         paid: dict[int, int] = {}
         found = []
-        for arm, fidelity, size, start, cell in numbered(planner, state, rows):
-            cost, opens = self._costs[arm][fidelity], False
+        for row in list_rows(planner, self._costs, state, rows):
+            arm, fidelity, size, start, cell, cost, _, opens = row
             if not self.independent:
                 # A block is opened by the round that first measures anybody on it: those before are all paid for.
                 known = paid.get(cell[1])
@@ -101,7 +101,7 @@ class BlockBook:
                 paid[cell[1]] = start + size if opens else known
                 cost += self._opening[fidelity] if opens else 0.0
             blocks = self.blocks(arm, fidelity, start, size)
-            found.append(Row(arm, fidelity, size, start, cell, cost, blocks, opens))
+            found.append(row._replace(cost=cost, blocks=blocks, opens=opens))
         return found
 
     @staticmethod

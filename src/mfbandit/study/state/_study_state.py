@@ -15,12 +15,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from mfbandit.core import PULLS, ROUNDS, clear_rest
+from mfbandit.core import PULLS, ROUNDS, State, clear_rest
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import read_beliefs
-from mfbandit.study.state._planner import streams_of
+from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._round import Round, Row
 from mfbandit.study.state._round_record import (
     MemoryDiff,
@@ -34,7 +34,7 @@ from mfbandit.study.state._round_record import (
     shapes_of,
     write_round,
 )
-from mfbandit.study.state._round_rows import cut_listed, cut_rows, list_rows
+from mfbandit.study.state._round_rows import cut_rows, list_rows
 from mfbandit.study.state._state_basis import StudyStatistics
 from mfbandit.study.state._study_blocks import write_blocks
 
@@ -58,6 +58,8 @@ class StudyState(StudyStatistics):
         #: Pulls that failed too often, where a study then stops.
         self.stuck: dict[int, str] = {}
         self.planning_seconds = 0.0
+        #: What compiled code sees of the state that it was made of.
+        self._streams: tuple[State, Streams] | None = None
 
     # What the study reads
 
@@ -70,8 +72,9 @@ class StudyState(StudyStatistics):
         """The block of a place of the round being played, and its seed; `seed` is that of the pull."""
         if self.book is None:
             return None, None
-        block = self.round.block_of(place)
-        return block, self.book.seed(self.round.row_of(place).fidelity, block, seed)
+        row, index = self.round.pull_at(place)
+        block = row.blocks[index - row.start]
+        return block, self.book.seed(row.fidelity, block, seed)
 
     @property
     def due(self) -> bool:
@@ -183,7 +186,8 @@ class StudyState(StudyStatistics):
 
     def _fold(self) -> None:
         """Let the results count whose turn it is."""
-        playing, state, fast = self.round, self.state, self.planner.observe
+        playing, state, race = self.round, self.state, self.race
+        fast = self.planner.observe if race is None else None
         waiting, place = playing.waiting, playing.folded
         while place in waiting:
             row = playing.rows[playing.row]
@@ -191,12 +195,13 @@ class StudyState(StudyStatistics):
             if reward is not None:
                 if not self._centred:
                     self.centre(reward)
-                if fast is None or self.race is not None:
-                    self._observe(state, row.cell[0], row.cell[1], self._unit(reward))
+                k, m = row.cell
+                if fast is not None:
+                    fast(self._streams_of_state(), k, m, self._unit(reward))
                 else:
-                    fast(streams_of(state), row.cell[0], row.cell[1], self._unit(reward))
-                if self.race is not None:
-                    self.race.count(row, reward)
+                    self._observe(state, k, m, self._unit(reward))
+                if race is not None:
+                    race.count(row, reward)
             else:
                 playing.called_off += 1
                 playing.in_flight += place in playing.paid
@@ -211,6 +216,13 @@ class StudyState(StudyStatistics):
         playing.folded = place
         if place == playing.size and not self.ended:
             self._complete()
+
+    def _streams_of_state(self) -> Streams:
+        """What compiled code sees of the state; to put it together takes longer than to enter a reward."""
+        known = self._streams
+        if known is None or known[0] is not self.state:
+            known = self._streams = self.state, streams_of(self.state)
+        return known[1]
 
     def _complete(self) -> None:
         """All results of the round are in."""
@@ -274,13 +286,9 @@ class StudyState(StudyStatistics):
 
     def _within_limit(self, rows: Sequence[Sequence[int]]) -> tuple[list[Row], bool]:
         """The rows that a policy has planned, cut where a pull would exceed the limit; whether that was so."""
-        planner, spent, limit = self.planner, float(self.state.spent[0]), self.settings.limit
-        if self.book is None:
-            within, cut = cut_rows(planner, self._costs, spent, limit, rows)
-            return self.rows_with_starts(within), cut
-        return cut_listed(
-            self.rows_with_starts([(planner.arms[k], planner.columns[m], n) for k, m, n in rows]), spent, limit
-        )
+        arms, columns = self.planner.arms, self.planner.columns
+        listed = self.rows_with_starts([(arms[k], columns[m], n) for k, m, n in rows])
+        return cut_rows(listed, float(self.state.spent[0]), self.settings.limit)
 
     def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, each with the number of its first pull."""
