@@ -24,6 +24,7 @@ from mfbandit.storage._records import (
     LogChanged,
     Record,
     Storage,
+    json_text,
     kept_records,
 )
 
@@ -47,6 +48,7 @@ __all__ = [
     "Record",
     "Storage",
     "digest_of",
+    "json_text",
     "kept_records",
     "open_storage",
     "record_line",

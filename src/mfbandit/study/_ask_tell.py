@@ -113,9 +113,9 @@ class AskTell(Replica):
             return records
 
         with self._lock:
-            self._check_open()
             try:
-                if self._study_state.round.fresh < self._study_state.round.size or not self._nothing_to_ask():
+                playing = self._study_state.round
+                if playing.fresh < playing.size or not self._nothing_to_ask():
                     self._exchange(decide, False)
             except BaseException:
                 self._drop(pulls)
@@ -266,7 +266,7 @@ class AskTell(Replica):
         """Whether a report of a pull is awaited, comes too late, or was never asked for."""
         playing = self._study_state.round
         place = number - playing.first
-        if place < 0 or (place < playing.size and playing.told(place)):
+        if place < playing.folded or place in playing.waiting:
             return _LATE
         if not isinstance(pull, Pull):
             return _AWAITED if place < playing.fresh else _UNKNOWN

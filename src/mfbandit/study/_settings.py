@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from mfbandit._checks import fraction, one_of, positive_number, whole_number
@@ -108,7 +109,7 @@ class Settings:
         """What the policy is to reach."""
         return Goal(self.delta, self.epsilon, math.inf if self.budget is None else self.budget)
 
-    @property
+    @cached_property
     def limit(self) -> float:
         """What may be spent in all."""
         limits = [limit for limit in (self.budget, self.max_cost) if limit is not None]

@@ -24,6 +24,7 @@ from mfbandit.storage import (
     MemoryStorage,
     Record,
     Storage,
+    json_text,
     kept_records,
     open_storage,
     record_line,
@@ -31,7 +32,7 @@ from mfbandit.storage import (
 from mfbandit.study._reward_check import RewardCheck, plain_text
 from mfbandit.study._settings import Header, Settings, read_header, write_header
 from mfbandit.study.api._open_study import check_name, open_study
-from mfbandit.study.state._round_record import RoundRecord, extent_of, read_round, write_round
+from mfbandit.study.state._round_record import RoundRecord, extent_of, read_round
 from mfbandit.study.state._study_blocks import missing_cells
 from mfbandit.study.state._study_state import StudyState
 
@@ -195,7 +196,7 @@ def _from_line(line: Any, check: RewardCheck) -> Record:
         for arm, fidelity, count in body["rows"]:
             if not all(type(part) is int for part in (arm, fidelity, count)) or not 0 < count < 2**31:
                 raise ValueError(f"row {[arm, fidelity, count]} is not an arm, a fidelity and a number of pulls")
-        return Record(kind, pull, extent_of(body), write_round(body))
+        return Record(kind, pull, extent_of(body), json_text(body))
     if kind == LEASE:
         raise ValueError("files hold no leases")
     return Record(kind, pull)

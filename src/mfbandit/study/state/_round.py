@@ -8,7 +8,7 @@ from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-__all__ = ["Lease", "Round", "Row", "lease_note"]
+__all__ = ["Round", "Row", "lease_note"]
 
 #: Clocks of one machine that are this far apart are not wrong.
 _TOLERANCE_SECONDS = 1.0
@@ -34,17 +34,6 @@ class Row(NamedTuple):
     """Whether its pulls are the first on their blocks in this fidelity, so that they pay for opening them."""
 
 
-class Lease(NamedTuple):
-    """That a pull is handed out."""
-
-    until: float
-    """When it is over, in seconds of the storage's clock."""
-    term: float
-    """For how many seconds it was given; infinite if that is not known."""
-    owner: str
-    """The process that evaluates it, if it ends with that process; else empty."""
-
-
 @lru_cache(maxsize=64)
 def lease_note(term: float, owner: str) -> str:
     """What the record of a lease says, beside its end.
@@ -59,7 +48,10 @@ def lease_note(term: float, owner: str) -> str:
 
 @lru_cache(maxsize=64)
 def _read_note(note: str | None) -> tuple[float, str]:
-    """For how long a lease was given, and to whom; older versions wrote no note. Most notes are the same."""
+    """For how many seconds a lease was given, and to which process, if it ends with that one; most notes are the same.
+
+    Older versions wrote no note: such a lease may last, and has no owner.
+    """
     term, _, owner = (note or "").partition(" ")
     try:
         return float(term) if term else float("inf"), owner
@@ -111,8 +103,8 @@ class Round:
         self.waiting: dict[int, float | None] = {}
         #: Places from this one on were never handed out.
         self.fresh = 0
-        #: The leases of the places that are out.
-        self.leases: dict[int, Lease] = {}
+        #: The places that are out: until when, by the storage's clock, and the note of that.
+        self.leases: dict[int, tuple[float, str | None]] = {}
         #: No lease ends before this time, and none began after that one.
         self.soonest = float("inf")
         self.newest = float("-inf")
@@ -155,15 +147,15 @@ class Round:
             for skipped in range(self.fresh, place):
                 heappush(self._returned, skipped)
             self.fresh = place + 1
-        term, owner = _read_note(note)
-        self.leases[place] = Lease(until, term, owner)
+        self.leases[place] = until, note
         if until <= 0.0:
             self.give_back(place)
             return
         if until < self.soonest:
             self.soonest = until
-        if until - term > self.newest:
-            self.newest = until - term
+        began = until - _read_note(note)[0]
+        if began > self.newest:
+            self.newest = began
 
     def give_back(self, place: int) -> None:
         """Make a place free to be handed out again."""
@@ -176,21 +168,23 @@ class Round:
             self._shorten(now)
         if now < self.soonest:
             return
-        for place in [place for place, lease in self.leases.items() if lease.until <= now]:
+        for place in [place for place, (until, _) in self.leases.items() if until <= now]:
             self.give_back(place)
-        self.soonest = min((lease.until for lease in self.leases.values()), default=float("inf"))
+        self.soonest = min((until for until, _ in self.leases.values()), default=float("inf"))
 
     def _shorten(self, now: float) -> None:
         """The clock went back since leases were given: none is to last longer than it was given for."""
-        for place, lease in self.leases.items():
-            if lease.until > now + lease.term:
-                self.leases[place] = lease._replace(until=now + lease.term)
-                self.soonest = min(self.soonest, now + lease.term)
+        for place, (until, note) in self.leases.items():
+            latest = now + _read_note(note)[0]
+            if until > latest:
+                self.leases[place] = latest, note
+                self.soonest = min(self.soonest, latest)
         self.newest = now
 
     def abandoned(self, is_gone: Callable[[int, str], bool]) -> list[int]:
         """The places whose owners are gone, as a function of the place and the owner's name says."""
-        return [place for place, lease in self.leases.items() if lease.owner and is_gone(place, lease.owner)]
+        owners = [(place, _read_note(note)[1]) for place, (_, note) in self.leases.items()]
+        return [place for place, owner in owners if owner and is_gone(place, owner)]
 
     def next_place(self) -> int:
         """The next place to hand out, or -1; it must be leased or the same one comes again."""

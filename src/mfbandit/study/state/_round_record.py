@@ -39,7 +39,6 @@ __all__ = [
     "read_round",
     "read_rows",
     "shapes_of",
-    "write_round",
 ]
 
 
@@ -203,10 +202,6 @@ def check_layout(state: State, body: RoundRecord) -> None:
     raise StorageError(
         f"the log was written by a version of the policy that remembers something else: {'; '.join(faults)}"
     )
-
-
-#: Without blanks: a record that is exported and read back is the same to the letter.
-write_round = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 def extent_of(body: RoundRecord) -> float:

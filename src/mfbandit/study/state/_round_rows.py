@@ -35,7 +35,7 @@ def list_rows(
 def cut_rows(rows: list[Row], spent: float, limit: float) -> tuple[list[Row], bool]:
     """The rows of a round, cut where a pull would exceed the limit; whether that was so."""
     if limit == math.inf and all(map(_size, rows)):
-        return rows, False
+        return rows, False  # as most are
     planned = []
     for row in rows:
         size = afford(limit - spent, row.cost, row.size) if limit < math.inf else row.size

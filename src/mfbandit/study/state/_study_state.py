@@ -17,7 +17,7 @@ from typing import Any
 
 from mfbandit.core import PULLS, ROUNDS, State, clear_rest
 from mfbandit.errors import StorageError, StudyError
-from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record
+from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record, json_text
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import read_beliefs
 from mfbandit.study.state._planner import Streams, streams_of
@@ -32,7 +32,6 @@ from mfbandit.study.state._round_record import (
     load_state,
     read_round,
     shapes_of,
-    write_round,
 )
 from mfbandit.study.state._round_rows import cut_rows, list_rows
 from mfbandit.study.state._state_basis import StudyStatistics
@@ -275,9 +274,10 @@ class StudyState(StudyStatistics):
             body |= notes.everything(state)  # type: ignore[typeddict-item]
         else:
             body |= notes.changes(state)  # type: ignore[typeddict-item]
-        if self.asked == 0 and (shapes := shapes_of(state)):
+        first = self.asked
+        if first == 0 and (shapes := shapes_of(state)):
             body["layout"] = shapes
-        return Record(ROUND, self.asked, extent_of(body), write_round(body))
+        return Record(ROUND, first, extent_of(body), json_text(body))
 
     @property
     def refusal(self) -> str:
