@@ -9,7 +9,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.algorithms import REGISTRY
-from mfbandit.core import Goal, State, arrays, new_state
+from mfbandit.core import Goal, State, arrays, kept_numbers, new_state
 from mfbandit.kernel import bind, compiled, digest, kernel
 from mfbandit.layout import NoMemory, clear_rest, fields, floats, group, integers, layout, rebuilt
 
@@ -142,3 +142,17 @@ def test_every_policy_finds_its_memory_by_name(name: str) -> None:
     assert not any(array.any() for array in fields(state.own).values())
     out = np.zeros((algorithm.rows, 3), dtype=np.int64)
     assert algorithm.plan(seen, algorithm.params, state, out) > 0
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_all_that_is_kept_comes_in_the_order_of_the_fields_whatever_lies_side_by_side(copied):
+    own = new_state(PROBLEM, Outer).own
+    for number, array in enumerate(fields(own).values()):
+        array[...] = number + np.arange(array.size).reshape(array.shape) / 16 * (array.dtype == float)
+    own = rebuilt(own, np.ndarray.copy) if copied else own
+    found = kept_numbers(own)
+    assert len(found) == (4 if copied else 3)
+    wanted = [array.reshape(-1).view(np.int64) for array in fields(own, kept=True).values()]
+    assert np.concatenate([part.view(np.int64) for part in found]).tolist() == np.concatenate(wanted).tolist()
+    own.split[1] = -3.0
+    assert any(-3.0 in part for part in found), "they are no copies"

@@ -13,7 +13,7 @@ import mfbandit as mf
 from mfbandit.core import uniform
 from mfbandit.errors import StorageError
 from mfbandit.layout import fields
-from mfbandit.storage import ALL_NOTES, CHANGES, CHECKPOINT, ROUND, MemoryStorage
+from mfbandit.storage import ALL_NOTES, CHANGES, CHECKPOINT, ROUND, MemoryStorage, _records, json_text
 from mfbandit.study import Study, create_study, import_study, load_study
 from mfbandit.study.state import _round_record as noted
 from mfbandit.study.state._planner import Planner
@@ -174,3 +174,26 @@ def test_a_log_that_does_not_say_how_much_its_rounds_hold_is_read_all_the_same()
     same_memory(study.current().state, again.current().state)
     assert go_on(study, 200) == go_on(again, 200)
     assert study.status == again.status
+
+
+@pytest.mark.parametrize("policy", ["lucb-c", "mf-toptwo"])
+def test_small_and_large_memories_are_searched_for_the_same_changes(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = []
+    for small in (0, 10**6):
+        monkeypatch.setattr(noted, "_SMALL", small)
+        study = create_study(PROBLEM, policy=policy, delta=1e-9)
+        go_on(study, 150)
+        records = [json.loads(record.text or "") for record in study._log.read(0) if record.kind == ROUND]
+        texts.append([record.get("memory") for record in records])
+    assert texts[0] == texts[1]
+    assert any(texts[0])
+
+
+def test_the_text_of_a_record_is_that_of_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {"rows": [[0, 1, 2]], "cut": True, "state": {"sums": [0.1, "inf", 1e300]}, "broken": [{"arm": "\u00e4\n"}]}
+    wanted = json.dumps(body, separators=(",", ":"))
+    assert json_text(body) == wanted
+    monkeypatch.setattr(json.encoder, "c_make_encoder", None)
+    assert _records._json_writer()(body) == wanted
