@@ -81,8 +81,7 @@ class SQLLog:
             records: Sequence[Record] = ()
             try:
                 records = decide(news, lambda: dialect.now(driver))
-                digest = self._digest.copy()
-                rows = _sealed(length, records, digest)
+                rows, digest = _sealed(length, records, self._digest)
                 self._append(driver, rows)
                 if rows:
                     dialect.commit(driver)
@@ -104,7 +103,7 @@ class SQLLog:
 
     def begin_with(self, driver: Any, records: Sequence[Record]) -> None:
         """Write the first records of a new study, within the step that makes it."""
-        self._append(driver, _sealed(0, records, LogDigest()))
+        self._append(driver, _sealed(0, records, LogDigest())[0])
 
     def digest(self, length: int) -> str:
         """The digest of the first `length` records."""
@@ -124,6 +123,8 @@ class SQLLog:
         """What was written since this object last looked; raises LogChanged if that is no longer there."""
         known = self._known
         rows = self._rows(driver, known - 1 if known else 0)
+        if len(rows) == 1 and known and tuple(rows[0]) == self._last:
+            return []  # as at most steps: nothing is new
         if not all(map(_is_record, rows)):
             raise self._damaged()
         if known:
@@ -237,11 +238,13 @@ def _is_record(row: Row) -> bool:
     )
 
 
-def _sealed(length: int, records: Sequence[Record], digest: LogDigest) -> list[Row]:
-    """The rows of new records from position `length` on; the last one that counts gets the seal."""
-    last = next((place for place in range(len(records) - 1, -1, -1) if records[place][0] != LEASE), -1)
-    if last < 0:
-        return [(length + place, *record, None) for place, record in enumerate(records)]
+def _sealed(length: int, records: Sequence[Record], before: LogDigest) -> tuple[list[Row], LogDigest]:
+    """The rows of new records from a position on, and the digest with them; the last that counts has the seal."""
+    rows: list[Row] = [(length + place, *record, None) for place, record in enumerate(records)]
+    counting = [place for place, record in enumerate(records) if record[0] != LEASE]
+    if not counting:
+        return rows, before
+    digest = before.copy()
     digest.add(records)
-    seal = digest.seal()
-    return [(length + place, *record, seal if place == last else None) for place, record in enumerate(records)]
+    rows[counting[-1]] = (*rows[counting[-1]][:-1], digest.seal())
+    return rows, digest
