@@ -57,8 +57,7 @@ class AskTell(Replica):
         self._clock_ahead = math.inf
         #: Pulls that this process evaluates itself, how leases call it, and what it knows of others.
         self._held: set[int] = set()
-        self._process, self._owner = 0, ""
-        self._owners = Owners()
+        self._process, self._owner, self._owners = 0, "", Owners()
 
     def ask(self, n: int = 1, *, lease_seconds: float | None = None, in_process: bool = False) -> list[Pull]:
         """Get up to `n` pulls that may run at once.
@@ -89,8 +88,7 @@ class AskTell(Replica):
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), []
-            if pulls:
-                self._drop(pulls)
+            self._drop(pulls)
             if study_state.due:
                 self.code.check()
                 records.append(study_state.plan())
@@ -190,9 +188,9 @@ class AskTell(Replica):
         if self._stale or self._study_state.due or self._study_state.round.next_place() >= 0:
             return False
         study_state = self.current()
-        playing = study_state.round
         if study_state.ended or study_state.stuck:
             return True
+        playing = study_state.round
         expired = playing.soonest <= time.monotonic() + self._clock_ahead
         return not study_state.due and not expired and playing.next_place() < 0 and not playing.abandoned(self._is_gone)
 
@@ -216,21 +214,20 @@ class AskTell(Replica):
 
     def _drop(self, pulls: list[Pull]) -> None:
         """Forget pulls that were not handed out after all."""
-        self._held.difference_update(pull.id for pull in pulls)
-        pulls.clear()
+        if pulls:
+            self._held.difference_update(pull.id for pull in pulls)
+            pulls.clear()
 
     def _take_back_abandoned(self) -> bool:
         """Free the places of processes that are gone; returns whether there were any."""
-        playing = self._study_state.round
-        places = playing.abandoned(self._is_gone)
+        places = self._study_state.round.abandoned(self._is_gone)
         for place in places:
-            playing.give_back(place)
+            self._study_state.round.give_back(place)
         return bool(places)
 
     def _report(self, pull: Pull | int, kind: int, value: float, text: str | None) -> bool:
         """Enter what became of a pull, and plan the next round if that completes this one."""
-        number = self._number(pull)
-        verdict = _LATE
+        number, verdict = self._number(pull), _LATE
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             nonlocal verdict
@@ -289,14 +286,13 @@ class AskTell(Replica):
 
     def _pull(self, place: int) -> Pull:
         """The pull at a place of the round being played."""
-        playing = self._study_state.round
-        row, index = playing.pull_at(place)
+        row, index = self._study_state.round.pull_at(place)
         arm, fidelity = row.arm, row.fidelity
         seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
         block, block_seed = self._study_state.block_at(place, seed) if self._on_blocks else (None, None)
         return make_pull(
             {
-                "id": playing.first + place,
+                "id": self._study_state.round.first + place,
                 "arm": self._arms[arm],
                 "fidelity": self._fidelities[fidelity],
                 "cost": row.cost,

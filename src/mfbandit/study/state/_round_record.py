@@ -3,8 +3,7 @@
 Only what changed since the round before is written, an algorithm's memory field by field under their names. Now and
 then a round writes all of it, so that whoever opens a study need not read back to its beginning. Numbers are exact.
 Those of a memory are written as their bits in hexadecimal, 16 digits each, lowest byte first, which is much faster
-than decimal digits. The first round also says the shape of every field, so that a later version can tell what it has
-changed.
+than decimal digits. The first round also says the shape of every field, so that a later version can tell what changed.
 """
 
 from __future__ import annotations
@@ -112,9 +111,7 @@ class MemoryDiff:
         self.every = max(_ROUNDS, self._known.size // _NUMBERS)
 
     def _together(self, out: Ints | None = None) -> Ints:
-        if not self._parts:
-            return np.zeros(0, dtype=np.int64)
-        return np.concatenate(self._parts, out=out)
+        return np.concatenate(self._parts, out=out) if self._parts else np.zeros(0, dtype=np.int64)
 
     def changes(self, state: State) -> dict[str, Any]:
         """The changes since, as a record says them; from now on they are known."""

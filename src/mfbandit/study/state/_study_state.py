@@ -192,9 +192,9 @@ class StudyState(StudyStatistics):
             row = playing.rows[playing.row]
             reward = waiting.pop(place)
             if reward is not None:
+                k, m = row.cell
                 if not self._centred:
                     self.centre(reward)
-                k, m = row.cell
                 if fast is not None:
                     fast(self._streams_of_state(), k, m, self._unit(reward))
                 else:
@@ -218,10 +218,9 @@ class StudyState(StudyStatistics):
 
     def _streams_of_state(self) -> Streams:
         """What compiled code sees of the state; to put it together takes longer than to enter a reward."""
-        known = self._streams
-        if known is None or known[0] is not self.state:
-            known = self._streams = self.state, streams_of(self.state)
-        return known[1]
+        if self._streams is None or self._streams[0] is not self.state:
+            self._streams = self.state, streams_of(self.state)
+        return self._streams[1]
 
     def _complete(self) -> None:
         """All results of the round are in."""
@@ -241,8 +240,7 @@ class StudyState(StudyStatistics):
         planner = self.planner
         if race is not None:
             self.state = race.with_room(self.state)
-        state = self.state
-        before = [] if race is None else state.blocks.opened.tolist()
+        state, before = self.state, [] if race is None else self.state.blocks.opened.tolist()
         if self._diff is None:
             self._diff = MemoryDiff(state)
         if self._stops:
@@ -274,10 +272,9 @@ class StudyState(StudyStatistics):
             body |= notes.everything(state)  # type: ignore[typeddict-item]
         else:
             body |= notes.changes(state)  # type: ignore[typeddict-item]
-        first = self.asked
-        if first == 0 and (shapes := shapes_of(state)):
+        if self.asked == 0 and (shapes := shapes_of(state)):
             body["layout"] = shapes
-        return Record(ROUND, first, extent_of(body), json_text(body))
+        return Record(ROUND, self.asked, extent_of(body), json_text(body))
 
     @property
     def refusal(self) -> str:
