@@ -1,6 +1,32 @@
-"""An option for all tests: how many trials the statistical ones make."""
+"""For all tests: how many trials the statistical ones make, which files come first, and a garbage collector that rests.
+
+Compiling leaves millions of objects behind that stay, and Python would look through them again and again.
+"""
+
+import gc
 
 import pytest
+
+#: Files that take the longest, longest first: started last, one of them would keep a single worker busy at the end.
+LONG = (
+    "test_three_ways.py",
+    "algorithms/test_mf_toptwo.py",
+    "simulation/test_gpu.py",
+    "storage/test_processes.py",
+    "algorithms/test_contract.py",
+    "algorithms/test_tournament.py",
+    "cli/test_study_commands.py",
+    "simulation/test_ray_trials.py",
+    "algorithms/test_rivals.py",
+    "confidence/test_pair.py",
+    "study/test_disturbed.py",
+    "test_paper.py",
+    "test_blocks_guarantee.py",
+    "engines/test_ray.py",
+    "search/test_sklearn.py",
+    "algorithms/test_many_arms.py",
+    "reproduce/test_reproduce.py",
+)
 
 
 def _factor(text):
@@ -20,6 +46,22 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     _factor(config.getoption("--trials"))
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would begin with the files of most tests
+        config.option.loadscopereorder = False
+    gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_collection_modifyitems(items):
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.nodeid.split("::")[0].removeprefix("tests/"), len(LONG)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """After the last test of a file, take what is left for what stays: no later collection looks at it."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

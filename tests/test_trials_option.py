@@ -1,5 +1,6 @@
-"""The option that makes statistical tests larger."""
+"""What all tests share: the option that makes statistical ones larger, and the order of files."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -27,3 +28,9 @@ def test_other_numbers_are_refused(tmp_path, text):
     done = run(tmp_path, f"--trials={text}")
     assert done.returncode == 4
     assert f"--trials must be a whole number >= 1, got '{text}'" in done.stderr
+
+
+def test_files_that_come_first_are_there():
+    here = Path(__file__).parent
+    long = runpy.run_path(str(here / "conftest.py"))["LONG"]
+    assert [name for name in long if not (here / name).is_file()] == []
