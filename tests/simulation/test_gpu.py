@@ -246,14 +246,15 @@ def test_every_policy_compiles_for_a_gpu(name, ptx):
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("arms", "law", "marks", "memory"),
+    ("arms", "law", "marks", "memory", "name"),
     [
-        (5, mf.BetaLaw(4.0), 2, "shared"),
-        (30, None, 0, "local"),
-        (30, mf.BetaLaw(4.0), 0, "local"),
-        (300, None, 0, "global"),
+        (5, mf.BetaLaw(4.0), 2, "shared", "ucb-top"),
+        (30, None, 0, "local", "lucb-c"),
+        (100, mf.BetaLaw(4.0), 0, "local", "ucb-top"),
+        (1000, None, 0, "global", "ucb-top"),
     ],
 )
-def test_states_of_all_sizes_compile_for_a_gpu(arms, law, marks, memory, ptx):
-    text = ptx(many_arms(arms, law), "lucb-c", marks)
-    assert f"ld.{memory}" in text
+def test_states_of_all_sizes_compile_for_a_gpu(arms, law, marks, memory, name, ptx):
+    instance = many_arms(arms, law)
+    assert shaped(instance, name, marks)[1].memory_space == memory
+    assert f"ld.{memory}" in ptx(instance, name, marks)
