@@ -17,8 +17,13 @@ from mfbandit.study.state._planner import Planner
 PULLS = 3_000
 #: MF-GRAD solves an optimisation problem before every pull, which takes milliseconds in plain Python.
 SLOW = {"mf-grad": 150}
-#: Except these two: a run on rewards of 0 and 1 up to its answer, and fidelities of Explore-B that wear out late.
-WHOLE = {("lucb-top", "judges"): 20_000, ("lucb-b-stop", "figure-1a"): 20_000}
+#: Except in these: two runs on rewards of 0 and 1 that come to their answers, and branches that are rare or late.
+WHOLE = {
+    ("lucb-top", "judges"): 20_000,
+    ("iise", "figure-1a"): 20_000,
+    ("lucb-b-stop", "figure-1a"): 20_000,
+    ("mf-toptwo", "figure-1b"): 20_000,
+}
 SEED = 11
 
 
