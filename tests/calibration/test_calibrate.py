@@ -15,7 +15,7 @@ from mfbandit.calibration import Calibration, calibrate
 from mfbandit.errors import InvalidInput
 from mfbandit.tables import read_table
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+SHARED = Path(__file__).parents[3] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data sets are not beside this checkout")
 
 

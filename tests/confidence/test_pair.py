@@ -76,8 +76,9 @@ def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, act
     step = (high - low) / (points - 1)
     for _turn in range(4):
         for i in range(points):
-            v = min(max(low + i * step, 0.0 if arrays.kind != 2 else -1e300), 1.0 if arrays.kind != 2 else 1e300)
-            if arrays.kind != 2 and v < epsilon:
+            normal = arrays.reward_code == 2
+            v = min(max(low + i * step, -1e300 if normal else 0.0), 1e300 if normal else 1.0)
+            if not normal and v < epsilon:
                 continue
             value = log_evidence(
                 arrays,
@@ -103,7 +104,7 @@ def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name):
     for _ in range(800):
         arrays, evidence, epsilon, state, active, at, truth = random_case(rng, name)
         low, high = (epsilon, 1.0)
-        if arrays.kind == GAUSSIAN:
+        if arrays.reward_code == GAUSSIAN:
             low, high = truth.min() - 3 * arrays.sigma - 0.5, truth.max() + 3 * arrays.sigma + 0.5
         guess, step = float(truth.mean()), 0.1 * float(abs(truth[0] - truth[1])) + 1e-3
         bound = proven(arrays, Hypothesis(0, 1, epsilon, evidence), state, Guess(guess, step), 0.01, active, at)

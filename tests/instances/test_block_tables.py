@@ -131,7 +131,7 @@ def test_other_seeds_give_other_luck_and_pulls_without_block_are_refused():
 
 
 def sets():
-    path = Path(__file__).resolve().parents[1] / "benchmarks" / "blocks_data.py"
+    path = Path(__file__).resolve().parents[2] / "benchmarks" / "blocks_data.py"
     spec = importlib.util.spec_from_file_location("blocks_data", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

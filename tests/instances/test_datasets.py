@@ -11,7 +11,7 @@ import mfbandit as mf
 from mfbandit.datasets import load_dataset
 from mfbandit.errors import InstanceError, ModelWarning
 
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+SHARED = Path(__file__).parents[3] / "shared" / "data"
 META = {"name": "toy", "arms": ["a", "b"], "fidelities": ["x", "y"], "costs": [1, 9], "zeta": [0.25, 0]}
 CELLS = [("a", "x", 0.75, 0.1), ("a", "y", 0.75, 0.2), ("b", "x", 0.5, 0.1), ("b", "y", 0.25, 0.1)]
 

@@ -144,9 +144,12 @@ def _machine_code(function: Any, arguments: tuple[Any, ...]) -> Callable[..., An
 
 
 def _machine_observe(spare: State) -> Callable[..., Any] | None:
-    """The machine code of `observe`, with a state that may be spoilt."""
+    """The machine code of `observe`, with a state that may be spoilt; None where numba is missing."""
     arguments = streams_of(spare), 0, 0, 0.5
-    faster: Any = compiled(observe)
+    try:
+        faster: Any = compiled(observe)
+    except MissingExtra:
+        return None
     faster(*arguments)
     return _machine_code(faster, arguments)
 
