@@ -15,12 +15,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mfbandit.storage._records import FAILURE, KINDS, LEASE, RESULT, ROUND, Log
+from mfbandit.storage._records import FAILURE, KINDS, LEASE, RESULT, ROUND, Log, Record
 
 __all__ = ["LogDigest", "digest_of", "record_line", "text_seal"]
+
+#: The first eight bytes of a digest as a whole number that every database holds.
+_first_number: Callable[[bytes], tuple[int]] = struct.Struct(">q").unpack_from  # type: ignore[assignment]
 
 
 def record_line(kind: int, pull: int, value: float, text: str | None) -> str:
@@ -56,6 +60,8 @@ class LogDigest:
     ('fd7a0bb3bd93e522', -181819968347445982)
     """
 
+    __slots__ = ("_hash",)
+
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
@@ -63,6 +69,14 @@ class LogDigest:
         """Go on with records: tuples that begin with kind, pull, value and text."""
         lines = [record_line(row[0], row[1], row[2], row[3]) for row in records if row[0] != LEASE]
         self._hash.update("".join(lines).encode("utf-8", "surrogatepass"))
+
+    def sealed(self, records: Iterable[Record]) -> tuple[LogDigest, int]:
+        """Another one that has also seen these records, and its seal."""
+        twin = LogDigest.__new__(LogDigest)
+        twin._hash = digest = self._hash.copy()
+        lines = [record_line(*record) for record in records if record[0] != LEASE]
+        digest.update("".join(lines).encode("utf-8", "surrogatepass"))
+        return twin, _first_number(digest.digest())[0]
 
     def copy(self) -> LogDigest:
         """Another one that has seen the same."""
@@ -76,12 +90,12 @@ class LogDigest:
 
     def seal(self) -> int:
         """Its first eight bytes, as a whole number that every database holds."""
-        return int.from_bytes(self._hash.digest()[:8], "big", signed=True)
+        return _first_number(self._hash.digest())[0]
 
 
 def text_seal(text: str) -> int:
     """The seal of a text, such as the header of a study."""
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big", signed=True)
+    return _first_number(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())[0]
 
 
 def digest_of(log: Log, length: int) -> str:

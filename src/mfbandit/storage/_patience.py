@@ -46,9 +46,8 @@ def check_patience(patience: Any) -> float:
 class Outage:
     """One step on a storage, which is tried until it succeeds or patience is at its end."""
 
-    def __init__(self, place: str, patience: float) -> None:
-        self._place, self._patience = place, patience
-        self._started = time.monotonic()
+    def __init__(self, place: str, patience: float, started: float) -> None:
+        self._place, self._patience, self._started = place, patience, started
         self._pause = _SHORT_PAUSE
         self._said = False
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -65,6 +66,8 @@ class SQLStorage:
         self.driver: Any = None
         self._process = os.getpid()
         self._was_connected = False
+        #: How many connections were made so far: what was known of one does not hold for the next.
+        self.connections = 0
         self._engine = self._make_engine()
         self.with_retry(self._prepare)
 
@@ -117,15 +120,17 @@ class SQLStorage:
         What `decide` functions raise goes through; errors of the database become a StorageError.
         """
         with self._lock:
-            outage = Outage(self.dialect.place, self.patience)
+            started, outage = time.monotonic(), None
             while True:
                 try:
                     connection = self._connected()
-                    outage.over()
+                    if outage is not None:
+                        outage.over()
                     return work(connection)
                 except (sa.exc.DBAPIError, self.dialect.errors) as error:
                     self.drop_connection()
                     cause = cause_of(error)
+                    outage = outage or Outage(self.dialect.place, self.patience, started)
                     passing = self.dialect.is_transient(cause, self._was_connected)
                     if not passing or not outage.wait(self.dialect.reason(cause), self.hurry):
                         raise StorageError(self.dialect.explain(cause) + outage.waited()) from error
@@ -159,6 +164,7 @@ class SQLStorage:
             self.driver = self._connection.connection.driver_connection
             self.dialect.on_connect(self.driver)
             self._was_connected = True
+            self.connections += 1
         self.dialect.check_place()
         return self._connection
 

@@ -36,6 +36,8 @@ class SQLLog:
         self._known = 0
         self._last: Row | None = None
         self._digest = LogDigest()
+        #: Which connection the last step was done on, and its version of the database afterwards; None: not known.
+        self._version: tuple[int, int, int] | None = None
         mark = storage.dialect.mark
         table = f"FROM mfbandit_log WHERE study = {int(number)} AND"
         self._select = f"SELECT position, kind, pull, value, text, seal {table} position >= {mark} ORDER BY position"
@@ -53,6 +55,8 @@ class SQLLog:
         )
         self._insert = "INSERT INTO mfbandit_log (study, position, kind, pull, value, text, seal) VALUES "
         self._values = f"({int(number)}, {', '.join([mark] * 6)})"
+        self._insert_one = self._insert + self._values
+        self._insert_two = f"{self._insert_one}, {self._values}"
 
     def read(self, after: int) -> Sequence[Record]:
         """The records from position `after` on."""
@@ -68,38 +72,43 @@ class SQLLog:
 
     def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
         """Show `decide` what is new, and append what it returns, as one step."""
-        storage, dialect = self._storage, self._storage.dialect
+        return self._storage.with_retry(lambda connection: self._step(after, decide, safe))
 
-        def write(connection: Any) -> int:
-            driver = storage.driver
-            dialect.begin(driver, self._number, safe)
-            if after != self._known:
-                self._start_from(driver, after)
-            news = self._news(driver)
-            length = self._known
-            rows: list[Row] = []
-            records: Sequence[Record] = ()
-            try:
-                records = decide(news, lambda: dialect.now(driver))
-                rows, digest = _sealed(length, records, self._digest)
-                self._append(driver, rows)
-                if rows:
-                    dialect.commit(driver)
-                else:
-                    driver.execute("ROLLBACK")
-            except dialect.errors as error:
-                # The caller may have decided already: only the caller can try again.
-                storage.drop_connection()
-                if not dialect.is_transient(error, True):
-                    raise StorageError(dialect.explain(error)) from error
-                cut_off = Interrupted(dialect.explain(error))
-                cut_off.position, cut_off.records = length, records
-                raise cut_off from error
-            if rows:
-                self._known, self._last, self._digest = length + len(rows), rows[-1], digest
-            return self._known
-
-        return storage.with_retry(write)
+    def _step(self, after: int, decide: Decide, safe: bool) -> int:
+        """Do what `exchange` does, once."""
+        storage = self._storage
+        dialect, driver = storage.dialect, storage.driver
+        dialect.begin(driver, self._number, safe)
+        if after != self._known:
+            self._start_from(driver, after)
+            self._version = None
+        version = dialect.version(driver)
+        unchanged = version is not None and (storage.connections, *version) == self._version
+        news: list[Record] = [] if unchanged else self._news(driver)
+        length = self._known
+        records: Sequence[Record] = ()
+        self._version = None
+        try:
+            records = decide(news, lambda: dialect.now(driver))
+            if not records:
+                driver.execute("ROLLBACK")
+                return length
+            rows, digest = _sealed(length, records, self._digest)
+            self._append(driver, rows)
+            dialect.commit(driver)
+        except dialect.errors as error:
+            # The caller may have decided already: only the caller can try again.
+            storage.drop_connection()
+            if not dialect.is_transient(error, True):
+                raise StorageError(dialect.explain(error)) from error
+            cut_off = Interrupted(dialect.explain(error))
+            cut_off.position, cut_off.records = length, records
+            raise cut_off from error
+        self._known, self._last, self._digest = length + len(rows), rows[-1], digest
+        if version is not None:
+            # Commits of its own do not change what a connection says of others'.
+            self._version = storage.connections, version[0], driver.total_changes
+        return self._known
 
     def begin_with(self, driver: Any, records: Sequence[Record]) -> None:
         """Write the first records of a new study, within the step that makes it."""
@@ -202,7 +211,10 @@ class SQLLog:
 
     def _append(self, driver: Any, rows: Sequence[Row]) -> None:
         if len(rows) == 1:
-            driver.execute(self._insert + self._values, rows[0])
+            driver.execute(self._insert_one, rows[0])
+            return
+        if len(rows) == 2:  # a result that completes a round
+            driver.execute(self._insert_two, (*rows[0], *rows[1]))
             return
         for start in range(0, len(rows), _AT_ONCE):
             some = rows[start : start + _AT_ONCE]
@@ -240,11 +252,15 @@ def _is_record(row: Row) -> bool:
 
 def _sealed(length: int, records: Sequence[Record], before: LogDigest) -> tuple[list[Row], LogDigest]:
     """The rows of new records from a position on, and the digest with them; the last that counts has the seal."""
-    rows: list[Row] = [(length + place, *record, None) for place, record in enumerate(records)]
-    counting = [place for place, record in enumerate(records) if record[0] != LEASE]
-    if not counting:
+    rows: list[Row] = []
+    last, position = -1, length
+    for record in records:
+        rows.append((position, *record, None))
+        if record[0] != LEASE:
+            last = position
+        position += 1
+    if last < 0:
         return rows, before
-    digest = before.copy()
-    digest.add(records)
-    rows[counting[-1]] = (*rows[counting[-1]][:-1], digest.seal())
+    digest, seal = before.sealed(records)
+    rows[last - length] = (last, *records[last - length], seal)
     return rows, digest
