@@ -15,7 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, Floats, Ints, State, compiled_or_plain, kernel, observe, observe_block
+from mfbandit.core import (
+    PULLS,
+    ROUNDS,
+    Floats,
+    Ints,
+    State,
+    compiled_or_plain,
+    derive,
+    kernel,
+    observe_block,
+    tally_all,
+)
 from mfbandit.errors import StorageError
 from mfbandit.storage import FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study._settings import Settings
@@ -33,8 +44,8 @@ from mfbandit.study.state._study_state import StudyState
 
 __all__ = ["replay"]
 
-#: From so many rewards on it pays to load compiled code.
-_MANY = 20_000
+#: From so many rewards on it pays to load compiled code: on blocks, and where streams are entered one by one.
+_MANY, _MANY_OF_STREAMS = 20_000, 1_000_000
 
 
 def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
@@ -99,10 +110,12 @@ def _fold(study_state: StudyState, settled: Sequence[Record], texts: list[str], 
     )
     units = study_state.problem.reward.to_unit(rewards)
     places = _places(study_state, rows)
-    observe_all = _observe_all if study_state.race is None else _observe_blocks
-    enter = compiled_or_plain(observe_all) if asked - first > _MANY else observe_all
-    enter(study_state.state, np.repeat(places, counts, axis=0), units)
-    state = study_state.state
+    state, places = study_state.state, np.repeat(places, counts, axis=0)
+    if study_state.race is None:
+        _observe_streams(state, places, units)
+    else:
+        enter = compiled_or_plain(_observe_blocks) if asked - first > _MANY else _observe_blocks
+        enter(state, places, units)
     state.clock[PULLS] += asked - first
     state.clock[ROUNDS] += len(texts)
     state.spent[0] = _running(state.spent[0], counts * costs)[-1]
@@ -149,16 +162,24 @@ def _places(study_state: StudyState, rows: Ints) -> Ints:
     return places
 
 
-@kernel
-def _observe_all(state: State, places: Ints, rewards: Floats) -> None:
-    """Enter many rewards, in the order of asking; each has the place of its statistics."""
-    for i in range(rewards.shape[0]):
-        observe(state, places[i, 0], places[i, 1], float(rewards[i]))
+def _observe_streams(state: State, places: Ints, rewards: Floats) -> None:
+    """Enter many rewards in the order of asking, stream by stream; each has the place of its statistics."""
+    arms, columns = state.pulls.shape
+    streams = places[:, 0] * columns + places[:, 1]
+    order = np.argsort(streams, kind="stable")
+    ends = np.cumsum(np.bincount(streams, minlength=arms * columns)).tolist()
+    rewards, start = rewards[order], 0
+    enter = compiled_or_plain(tally_all) if rewards.size > _MANY_OF_STREAMS else tally_all
+    for stream, end in enumerate(ends):
+        if end > start:
+            enter(state, stream // columns, stream % columns, rewards[start:end])
+            derive(state, stream // columns, stream % columns)
+        start = end
 
 
 @kernel
 def _observe_blocks(state: State, places: Ints, rewards: Floats) -> None:
-    """The same for a race on blocks."""
+    """Enter many rewards of a race on blocks, in the order of asking."""
     for i in range(rewards.shape[0]):
         observe_block(state, places[i, 0], places[i, 1], float(rewards[i]))
 
