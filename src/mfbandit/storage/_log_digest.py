@@ -48,6 +48,19 @@ def record_line(kind: int, pull: int, value: float, text: str | None) -> str:
     return f'{{"kind": "{name}", "pull": {pull}{said}}}\n'
 
 
+def _text_of(records: Iterable[Sequence[Any]]) -> bytes:
+    """The lines of all records that count."""
+    # Most are results, and to call a function takes as long as to write one.
+    lines = [
+        f'{{"kind": "result", "pull": {pull}, "reward": {value + 0.0!r}}}\n'
+        if kind == RESULT
+        else record_line(kind, pull, value, text)
+        for kind, pull, value, text in records
+        if kind != LEASE
+    ]
+    return "".join(lines).encode("utf-8", "surrogatepass")
+
+
 class LogDigest:
     """The digest of a log that grows.
 
@@ -66,16 +79,14 @@ class LogDigest:
         self._hash = hashlib.sha256()
 
     def add(self, records: Iterable[Sequence[Any]]) -> None:
-        """Go on with records: tuples that begin with kind, pull, value and text."""
-        lines = [record_line(row[0], row[1], row[2], row[3]) for row in records if row[0] != LEASE]
-        self._hash.update("".join(lines).encode("utf-8", "surrogatepass"))
+        """Go on with records: tuples of kind, pull, value and text."""
+        self._hash.update(_text_of(records))
 
     def sealed(self, records: Iterable[Record]) -> tuple[LogDigest, int]:
         """Another one that has also seen these records, and its seal."""
         twin = LogDigest.__new__(LogDigest)
         twin._hash = digest = self._hash.copy()
-        lines = [record_line(*record) for record in records if record[0] != LEASE]
-        digest.update("".join(lines).encode("utf-8", "surrogatepass"))
+        digest.update(_text_of(records))
         return twin, _first_number(digest.digest())[0]
 
     def copy(self) -> LogDigest:
