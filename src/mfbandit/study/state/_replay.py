@@ -37,8 +37,8 @@ from mfbandit.study.state._round_record import (
     is_checkpoint,
     noted_in,
     read_round,
-    read_rows,
 )
+from mfbandit.study.state._round_rows import read_rows
 from mfbandit.study.state._study_blocks import RaceLog, missing_cells
 from mfbandit.study.state._study_state import StudyState
 
