@@ -144,7 +144,7 @@ def tally_all(state: State, arm: int, fidelity: int, rewards: Floats) -> None:
     total, carry = float(state.sums[arm, fidelity]), float(carries[arm, fidelity])
     squares, carry_squares = float(state.squares[arm, fidelity]), float(carries[arm, width + fidelity])
     deviations, carry_deviations = float(state.deviations[arm, fidelity]), float(carries[arm, 2 * width + fidelity])
-    for i in range(rewards.shape[0]):
+    for i in range(len(rewards)):
         reward = float(rewards[i])
         n += 1
         surprise = reward - (0.5 + total) / n

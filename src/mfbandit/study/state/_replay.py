@@ -28,7 +28,8 @@ from mfbandit.core import (
     tally_all,
 )
 from mfbandit.errors import StorageError
-from mfbandit.storage import FAILURE, RESULT, RETRY, ROUND, Log, Record
+from mfbandit.model import Gaussian
+from mfbandit.storage import CHANGES, FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._round import Round
 from mfbandit.study.state._round_record import (
@@ -77,27 +78,30 @@ def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_ro
     numbers = [record[1] for record in rounds]
     texts = [record[3] or "" for record in rounds]
     counted = [record for record in settled if record[0] == RESULT]
-    if counted:
+    if counted and isinstance(study_state.problem.reward, Gaussian):
         study_state.centre(min(counted, key=itemgetter(1))[2])
     check_layout(study_state.state, read_round(texts[0]))
     _retire(study_state, settled, numbers, texts)
     asked = next_round.pull
     if not is_checkpoint(next_round):
-        start = max((place for place, record in enumerate(rounds) if is_checkpoint(record)), default=-1)
+        # Most rounds say only what has changed.
+        others = [place for place, record in enumerate(rounds) if record[2] != CHANGES]
+        start = max((place for place in others if is_checkpoint(rounds[place])), default=-1)
         if start >= 0:
             study_state.round = Round(numbers[start], (), False)
             study_state.apply_round_record(read_round(texts[start]))
-        _fold(study_state, settled, texts[max(0, start) :], numbers[max(0, start)], asked)
+        first = numbers[max(0, start)]
+        results = [record for record in counted if record[1] >= first] if first else counted
+        results += [Record(RESULT, pull, math.nan) for pull in missing_cells(study_state.settings, settled)]
+        _fold(study_state, results, texts[max(0, start) :], first, asked)
         apply_latest_diffs(study_state.state, noted_in(reversed(rounds[start + 1 :])))
     study_state.rounds = len(rounds)
     study_state.round = Round(asked, (), False)
 
 
-def _fold(study_state: StudyState, settled: Sequence[Record], texts: list[str], first: int, asked: int) -> None:
+def _fold(study_state: StudyState, results: Sequence[Record], texts: list[str], first: int, asked: int) -> None:
     """Enter the results of finished rounds into the statistics."""
     rows = read_rows(texts)
-    results = [record for record in settled if record[0] == RESULT and record[1] >= first]
-    results += [Record(RESULT, pull, math.nan) for pull in missing_cells(study_state.settings, settled)]
     pulls = np.array([record[1] for record in results], dtype=np.int64)
     rewards = np.array([record[2] for record in results], dtype=np.float64)
     order = np.argsort(pulls, kind="stable")
