@@ -57,10 +57,13 @@ def read_rows(texts: Sequence[str]) -> Ints:
     if not all(text.startswith(_ROWS) for text in texts):
         rows = [row for text in texts for row in read_round(text)["rows"]]
         return np.array(rows, dtype=np.int64).reshape(-1, 3)
-    # Rows come first in a record: all of them are read at once, seven times as fast as to read every record.
-    listed = ",".join([text[len(_ROWS) : text.index("]]")] for text in texts])
-    plain = listed.replace("[", "").replace("]", "").split(",")
+    # Rows come first in a record: all of them are read at once, much faster than to read every record.
+    plain = ",".join([text[len(_ROWS) : text.index("]]")] for text in texts]).replace("],[", ",")
     try:
-        return np.array(plain, dtype=np.int64).reshape(-1, 3)
-    except ValueError:
-        raise StorageError("the log holds a round that cannot be read") from None
+        numbers = np.fromstring(plain, dtype=np.int64, sep=",")
+        # What is no number ends the reading, with a warning or an error by the version of NumPy.
+        if numbers.size == plain.count(",") + 1:
+            return numbers.reshape(-1, 3)
+    except (ValueError, DeprecationWarning):
+        pass
+    raise StorageError("the log holds a round that cannot be read")
