@@ -40,6 +40,17 @@ def test_sums_of_equal_rewards_are_off_by_two_last_places(reward):
         assert abs(Fraction(total) - exact) <= 2 * Fraction(math.ulp(total))
 
 
+@pytest.mark.parametrize("rewards", [[0.0, 1.0] * 300, np.random.default_rng(1).random(600).tolist()])
+def test_many_rewards_enter_as_one_by_one(rewards):
+    first, second, third = new_state(ONE), new_state(ONE), new_state(ONE)
+    for reward in rewards:
+        tally(first, 1, 0, reward)
+    tally_all(second, 1, 0, np.array(rewards[:250]))
+    tally_all(second, 1, 0, np.array(rewards[250:]))
+    compiled(tally_all)(third, 1, 0, np.array(rewards))
+    assert dump_state(first) == dump_state(second) == dump_state(third)
+
+
 def test_small_rewards_after_many_large_ones_count():
     state = entered(np.full(10**6, 1e-11), np.ones(10**6))
     exact = 10**6 + 10**6 * Fraction(1e-11)

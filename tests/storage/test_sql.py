@@ -110,6 +110,26 @@ def test_the_database_refuses_a_second_result(tmp_path: Path) -> None:
     assert log.exchange(0, lambda news, clock: twice[:2], safe=True) == 2
 
 
+@pytest.mark.parametrize("shared", [True, False], ids=["one connection", "two connections"])
+def test_what_another_log_writes_is_read_before_the_next_step(tmp_path: Path, shared: bool) -> None:
+    """A step that follows one of its own reads nothing back, unless somebody else may have written."""
+    storage = open_storage(tmp_path / "s.db")
+    storage.create("a", "{}")
+    logs = [storage.log("a"), (storage if shared else open_storage(tmp_path / "s.db")).log("a")]
+    known, seen = [0, 0], [[], []]
+    for number, writer in enumerate([0, 0, 1, 1, 0, 1, 0, 0, 0, 1]):
+
+        def decide(news: list[Record], clock: object, writer: int = writer, number: int = number) -> list[Record]:
+            seen[writer] += [*news, Record(RESULT, number, 0.5)]
+            return [Record(RESULT, number, 0.5)]
+
+        known[writer] = logs[writer].exchange(known[writer], decide, safe=False)
+        assert [record.pull for record in seen[writer]] == list(range(number + 1))
+    storage.with_retry(lambda connection: connection.exec_driver_sql("DELETE FROM mfbandit_log WHERE position = 9"))
+    with pytest.raises(StorageError, match="the file was replaced, restored or edited"):
+        logs[1].exchange(10, lambda news, clock: [], safe=False)
+
+
 def test_a_million_pulls_are_read_quickly(tmp_path: Path) -> None:
     """Ten seconds for a million, here for a tenth of it and with room for slow machines."""
     from mfbandit.storage import ROUND

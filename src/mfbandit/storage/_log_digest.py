@@ -24,7 +24,7 @@ from mfbandit.storage._records import FAILURE, KINDS, LEASE, RESULT, ROUND, Log,
 __all__ = ["LogDigest", "digest_of", "record_line", "text_seal"]
 
 #: The first eight bytes of a digest as a whole number that every database holds.
-_first_number: Callable[[bytes], tuple[int]] = struct.Struct(">q").unpack_from  # type: ignore[assignment]
+_first_number: Callable[[bytes], tuple[int]] = struct.Struct(">q").unpack_from
 
 
 def record_line(kind: int, pull: int, value: float, text: str | None) -> str:
