@@ -14,6 +14,7 @@ from scipy.stats import binomtest
 import mfbandit as mf
 from mfbandit.confidence import BOUNDS, alarm, process_kernels
 from mfbandit.confidence._bias_alarm import alarm_threshold, arm_alarm, pair_alarm
+from mfbandit.confidence.processes._stream_sums import sums_of
 from mfbandit.core import Arrays, State, arrays, new_state, observe, trial_key
 from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.instances import Law, draw_of, law_arrays
@@ -127,8 +128,7 @@ def evidence(bound: str, problem: Arrays, state: State, high: int, low: int, v: 
         (BOUNDS[bound].log_e_above, high, v + problem.bias[0, high]),
         (BOUNDS[bound].log_e_below, low, v - problem.bias[0, low]),
     ):
-        statistics = (state.sums[0, m], state.squares[0, m], state.deviations[0, m])
-        value += part(problem, int(state.pulls[0, m]), *statistics, q)
+        value += part(problem, sums_of(state, 0, m), q)
     return value
 
 

@@ -15,6 +15,7 @@ from scipy.stats import binomtest
 import mfbandit as mf
 from mfbandit.confidence import BOUNDS, process_kernels
 from mfbandit.confidence._arm import arm_interval, arm_log_e_above, arm_log_e_below, hedge
+from mfbandit.confidence.processes._stream_sums import StreamSums
 from mfbandit.core import Arrays, State, arrays, new_state, observe
 from mfbandit.kernel import bind, compiled, kernel
 
@@ -58,13 +59,12 @@ def test_evidence_is_the_hedged_product_over_fidelities(name: str) -> None:
     state = state_of(PROBLEM, {(0, 0): (40, 0.5, 0.01), (0, 2): (9, 0.6, 0.02)})
     v, module = 0.2, BOUNDS[name]
     streams = [
-        (40, 20.0, state.squares[0, 0], state.deviations[0, 0], PROBLEM.bias[0, 0]),
-        (9, 5.4, state.squares[0, 2], state.deviations[0, 2], 0.0),
+        (StreamSums(40, 20.0, state.deviations[0, 0]), PROBLEM.bias[0, 0]),
+        (StreamSums(9, 5.4, state.deviations[0, 2]), 0.0),
     ]
     for whole, one, sign in ((above, module.log_e_above, 1.0), (below, module.log_e_below, -1.0)):
         expected = math.fsum(
-            math.log(2.0 / 3.0 + math.exp(one(PROBLEM, n, s, q, d, v + sign * bias)) / 3.0)
-            for n, s, q, d, bias in streams
+            math.log(2.0 / 3.0 + math.exp(one(PROBLEM, sums, v + sign * bias)) / 3.0) for sums, bias in streams
         )
         assert whole(PROBLEM, state, 0, v) == pytest.approx(expected, rel=1e-12)
     assert above(PROBLEM, state, 1, v) == 0.0

@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.confidence import BOUNDS, process_kernels
+from mfbandit.confidence.processes._stream_sums import StreamSums
 from mfbandit.core import Arrays, arrays
 from mfbandit.kernel import bind, compiled, kernel, slot
 from mfbandit.simulation import simulate
@@ -33,27 +34,27 @@ LAWS: dict[str, tuple[float, Callable[[np.random.Generator], Floats]]] = {
 
 
 @slot
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float: ...
 
 
 @slot
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float: ...
 
 
 @kernel
 def highest_evidence(problem: Any, paths: Any, mean: float, out: Any) -> None:
     """The highest log e-values along each path against "<= mean" and ">= mean", both true."""
     for i in range(paths.shape[0]):
-        total, squared, deviation = 0.0, 0.0, 0.0
+        total, deviation = 0.0, 0.0
         out[i, 0], out[i, 1] = 0.0, 0.0
         for n in range(1, paths.shape[1] + 1):
             x = paths[i, n - 1]
             surprise = x - (0.5 + total) / n
             total += x
-            squared += x * x
             deviation += surprise * surprise
-            out[i, 0] = max(out[i, 0], log_e_above(problem, n, total, squared, deviation, mean))
-            out[i, 1] = max(out[i, 1], log_e_below(problem, n, total, squared, deviation, mean))
+            stream = StreamSums(n, total, deviation)
+            out[i, 0] = max(out[i, 0], log_e_above(problem, stream, mean))
+            out[i, 1] = max(out[i, 1], log_e_below(problem, stream, mean))
 
 
 def check_crossings(highest: Floats) -> None:
@@ -98,9 +99,9 @@ def test_true_gaussian_means_are_rarely_refuted(name: str, times: int) -> None:
 def test_false_means_are_refuted(drawn: dict[str, Floats]) -> None:
     for name in ("hoeffding", "kl", "bernstein", "mixed"):
         for sample in drawn["beta"][:3]:
-            stream = (STEPS, float(sample.sum()), 0.0, float(((sample - 0.8) ** 2).sum()))
-            assert BOUNDS[name].log_e_above(BOUNDED, *stream, 0.75) > np.log(1e6)
-            assert BOUNDS[name].log_e_below(BOUNDED, *stream, 0.85) > np.log(1e6)
+            stream = StreamSums(STEPS, float(sample.sum()), float(((sample - 0.8) ** 2).sum()))
+            assert BOUNDS[name].log_e_above(BOUNDED, stream, 0.75) > np.log(1e6)
+            assert BOUNDS[name].log_e_below(BOUNDED, stream, 0.85) > np.log(1e6)
 
 
 def test_lucb_with_the_beta_mixture_is_cheap_and_right(times: int) -> None:

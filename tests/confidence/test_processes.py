@@ -17,6 +17,7 @@ from mfbandit.confidence import BOUNDS, bound_kernels, process_kernels
 from mfbandit.confidence._special import beta_price
 from mfbandit.confidence.processes import _bernstein as bernstein
 from mfbandit.confidence.processes import _beta as beta
+from mfbandit.confidence.processes._stream_sums import StreamSums
 from mfbandit.core import Arrays, arrays
 from mfbandit.errors import PolicyError
 from mfbandit.kernel import bind, compiled, kernel, slot
@@ -69,7 +70,7 @@ def test_e_values_agree_with_scipy(name: str) -> None:
         q = float(np.clip(total / n + rng.normal(0.0, 1.0 / math.sqrt(n)), 1e-6, 1.0 - 1e-6))
         for side, log_e in ((1, module.log_e_above), (-1, module.log_e_below)):
             expected = expected_log_e(name, n, total, deviation, side, q)
-            assert log_e(PROBLEM, n, total, 0.0, deviation, q) == pytest.approx(expected, rel=1e-8, abs=1e-7)
+            assert log_e(PROBLEM, StreamSums(n, total, deviation), q) == pytest.approx(expected, rel=1e-8, abs=1e-7)
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -86,8 +87,8 @@ def test_bounds_agree_with_brute_force_inversion(name: str) -> None:
         low, high = (-1e4, 1e4) if name == "gaussian" else (1e-300, 1.0 - 1e-16)
         lower = brentq(excess, low, p, args=(1,), xtol=1e-15) if excess(low, 1) > 0 else max(0.0, low)
         upper = brentq(excess, p, high, args=(-1,), xtol=1e-15) if excess(high, -1) > 0 else 1.0
-        assert module.below(PROBLEM, width, n, total, 0.0, deviation) == pytest.approx(lower, abs=1e-8)
-        assert module.above(PROBLEM, width, n, total, 0.0, deviation) == pytest.approx(upper, abs=1e-8)
+        assert module.below(PROBLEM, width, StreamSums(n, total, deviation)) == pytest.approx(lower, abs=1e-8)
+        assert module.above(PROBLEM, width, StreamSums(n, total, deviation)) == pytest.approx(upper, abs=1e-8)
 
 
 streams = st.tuples(
@@ -105,19 +106,19 @@ def test_bounds_are_safe_hold_the_mean_and_widen_with_confidence(
     name: str, stream: tuple[int, float, float], width: float, more: float
 ) -> None:
     module, (n, total, deviation) = BOUNDS[name], stream
-    low = module.below(PROBLEM, width, n, total, 0.0, deviation)
-    high = module.above(PROBLEM, width, n, total, 0.0, deviation)
+    low = module.below(PROBLEM, width, StreamSums(n, total, deviation))
+    high = module.above(PROBLEM, width, StreamSums(n, total, deviation))
     assert low <= total / n <= high
-    assert module.below(PROBLEM, width + more, n, total, 0.0, deviation) <= low
-    assert module.above(PROBLEM, width + more, n, total, 0.0, deviation) >= high
+    assert module.below(PROBLEM, width + more, StreamSums(n, total, deviation)) <= low
+    assert module.above(PROBLEM, width + more, StreamSums(n, total, deviation)) >= high
     if name != "gaussian":
         assert low >= 0.0
         assert high <= 1.0
     # A bound is refuted at the level asked for: it is never tighter than the exact one.
     if low > 0.0 or name == "gaussian":
-        assert module.log_e_above(PROBLEM, n, total, 0.0, deviation, low) >= width
+        assert module.log_e_above(PROBLEM, StreamSums(n, total, deviation), low) >= width
     if high < 1.0 or name == "gaussian":
-        assert module.log_e_below(PROBLEM, n, total, 0.0, deviation, high) >= width
+        assert module.log_e_below(PROBLEM, StreamSums(n, total, deviation), high) >= width
 
 
 @pytest.mark.parametrize("name", PROCESSES)
@@ -125,8 +126,8 @@ def test_bounds_are_safe_hold_the_mean_and_widen_with_confidence(
 @settings(max_examples=150, deadline=None)
 def test_e_values_are_numbers_and_monotone(name: str, stream: tuple[int, float, float], q: float) -> None:
     module, (n, total, deviation) = BOUNDS[name], stream
-    above = [module.log_e_above(PROBLEM, n, total, 0.0, deviation, x) for x in (q, q + 0.01)]
-    below = [module.log_e_below(PROBLEM, n, total, 0.0, deviation, x) for x in (q, q + 0.01)]
+    above = [module.log_e_above(PROBLEM, StreamSums(n, total, deviation), x) for x in (q, q + 0.01)]
+    below = [module.log_e_below(PROBLEM, StreamSums(n, total, deviation), x) for x in (q, q + 0.01)]
     assert not any(math.isnan(value) or value == -math.inf for value in above + below)
     assert above[0] >= above[1] - 1e-9
     assert below[0] <= below[1] + 1e-9
@@ -138,49 +139,49 @@ def test_e_values_are_numbers_and_monotone(name: str, stream: tuple[int, float, 
 def test_means_at_both_ends(name: str, n: int) -> None:
     module = BOUNDS[name]
     width = math.log(1e300)
-    assert module.above(PROBLEM, width, n, float(n), float(n), 0.5) == 1.0
-    assert module.below(PROBLEM, width, n, 0.0, 0.0, 0.5) == 0.0
-    assert 0.0 <= module.below(PROBLEM, width, n, float(n), float(n), 0.5) < 1.0
-    assert 0.0 < module.above(PROBLEM, width, n, 0.0, 0.0, 0.5) <= 1.0
+    assert module.above(PROBLEM, width, StreamSums(n, float(n), 0.5)) == 1.0
+    assert module.below(PROBLEM, width, StreamSums(n, 0.0, 0.5)) == 0.0
+    assert 0.0 <= module.below(PROBLEM, width, StreamSums(n, float(n), 0.5)) < 1.0
+    assert 0.0 < module.above(PROBLEM, width, StreamSums(n, 0.0, 0.5)) <= 1.0
 
 
 def test_impossible_means_are_refuted_for_good_and_possible_ones_never() -> None:
     for name in ("kl", "mixed"):
         module = BOUNDS[name]
-        assert module.log_e_above(PROBLEM, 5, 0.5, 0.1, 1.0, 0.0) == math.inf
-        assert module.log_e_below(PROBLEM, 5, 4.5, 0.1, 1.0, 1.0) == math.inf
-        assert module.log_e_above(PROBLEM, 5, 0.0, 0.0, 1.0, 0.0) < 0.0
-        assert module.log_e_below(PROBLEM, 5, 5.0, 5.0, 1.0, 1.0) < 0.0
+        assert module.log_e_above(PROBLEM, StreamSums(5, 0.5, 1.0), 0.0) == math.inf
+        assert module.log_e_below(PROBLEM, StreamSums(5, 4.5, 1.0), 1.0) == math.inf
+        assert module.log_e_above(PROBLEM, StreamSums(5, 0.0, 1.0), 0.0) < 0.0
+        assert module.log_e_below(PROBLEM, StreamSums(5, 5.0, 1.0), 1.0) < 0.0
 
 
 def test_no_pull_is_no_evidence() -> None:
     for name in PROCESSES:
-        assert BOUNDS[name].log_e_above(PROBLEM, 0, 0.0, 0.0, 0.0, -math.inf) == 0.0
-        assert BOUNDS[name].log_e_below(PROBLEM, 0, 0.0, 0.0, 0.0, 0.5) == 0.0
+        assert BOUNDS[name].log_e_above(PROBLEM, StreamSums(0, 0.0, 0.0), -math.inf) == 0.0
+        assert BOUNDS[name].log_e_below(PROBLEM, StreamSums(0, 0.0, 0.0), 0.5) == 0.0
 
 
 def test_mixed_is_at_most_log_2_worse_than_either_part() -> None:
     for n, total, deviation in random_streams(100, seed=4):
         width = 5.0
-        mixed = BOUNDS["mixed"].above(PROBLEM, width, n, total, 0.0, deviation)
+        mixed = BOUNDS["mixed"].above(PROBLEM, width, StreamSums(n, total, deviation))
         for part in ("kl", "bernstein"):
-            assert mixed <= BOUNDS[part].above(PROBLEM, width + math.log(2.0) + 1e-6, n, total, 0.0, deviation)
+            assert mixed <= BOUNDS[part].above(PROBLEM, width + math.log(2.0) + 1e-6, StreamSums(n, total, deviation))
 
 
 def test_low_variance_pays() -> None:
     n, total = 400, 320.0
     wide, narrow = (
-        BOUNDS[name].above(PROBLEM, 5.0, n, total, 0.0, n * 0.02**2 + 0.2) - 0.8 for name in ("kl", "mixed")
+        BOUNDS[name].above(PROBLEM, 5.0, StreamSums(n, total, n * 0.02**2 + 0.2)) - 0.8 for name in ("kl", "mixed")
     )
     assert narrow < wide / 3.0
 
 
 def test_gaussian_bounds_scale_with_sigma_and_are_not_clipped() -> None:
     module = BOUNDS["gaussian"]
-    assert module.above(GAUSSIAN, 5.0, 1, 7.0, 49.0, 0.0) > 7.0
-    reach = module.above(PROBLEM, 5.0, 9, 0.0, 0.0, 0.0) / module.above(GAUSSIAN, 5.0, 9, 0.0, 0.0, 0.0)
+    assert module.above(GAUSSIAN, 5.0, StreamSums(1, 7.0, 0.0)) > 7.0
+    reach = module.above(PROBLEM, 5.0, StreamSums(9, 0.0, 0.0)) / module.above(GAUSSIAN, 5.0, StreamSums(9, 0.0, 0.0))
     assert reach == pytest.approx(0.5 / 0.3, rel=1e-12)
-    assert BOUNDS["hoeffding"].below(GAUSSIAN, 5.0, 4, -20.0, 100.0, 0.0) < -5.0
+    assert BOUNDS["hoeffding"].below(GAUSSIAN, 5.0, StreamSums(4, -20.0, 0.0)) < -5.0
 
 
 def test_bernstein_grid_is_a_probability() -> None:
@@ -192,9 +193,9 @@ def test_newton_steps_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     # With a third of the steps allowed the bounds are the same: the limit is never what ends a loop.
     for module in (beta, bernstein, BOUNDS["mixed"]):
         cases = [(stream, width) for stream in random_streams(150, 6) for width in (0.1, 5.0, 700.0)]
-        full = [module.above(PROBLEM, w, n, s, 0.0, v) for (n, s, v), w in cases]
+        full = [module.above(PROBLEM, w, StreamSums(n, s, v)) for (n, s, v), w in cases]
         monkeypatch.setattr(module, "_STEPS", 13)
-        assert [module.above(PROBLEM, w, n, s, 0.0, v) for (n, s, v), w in cases] == full
+        assert [module.above(PROBLEM, w, StreamSums(n, s, v)) for (n, s, v), w in cases] == full
 
 
 def test_one_step_never_raises_the_expected_evidence() -> None:
@@ -229,19 +230,19 @@ def test_beta_mixture_is_exactly_fair_for_coins() -> None:
 
 
 @slot
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float: ...
 
 
 @slot
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float: ...
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float: ...
 
 
 @slot
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float: ...
+def above(problem: Arrays, width: float, stream: StreamSums) -> float: ...
 
 
 @slot
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float: ...
+def below(problem: Arrays, width: float, stream: StreamSums) -> float: ...
 
 
 @kernel
@@ -249,10 +250,10 @@ def evaluate_all(problem: Any, counts: Any, numbers: Any, out: Any) -> None:
     for i in range(counts.shape[0]):
         n, total, deviation = counts[i], numbers[i, 0], numbers[i, 1]
         q, width = numbers[i, 2], numbers[i, 3]
-        out[i, 0] = log_e_above(problem, n, total, total, deviation, q)
-        out[i, 1] = log_e_below(problem, n, total, total, deviation, q)
-        out[i, 2] = above(problem, width, n, total, total, deviation)
-        out[i, 3] = below(problem, width, n, total, total, deviation)
+        out[i, 0] = log_e_above(problem, StreamSums(n, total, deviation), q)
+        out[i, 1] = log_e_below(problem, StreamSums(n, total, deviation), q)
+        out[i, 2] = above(problem, width, StreamSums(n, total, deviation))
+        out[i, 3] = below(problem, width, StreamSums(n, total, deviation))
 
 
 @pytest.mark.parametrize("name", PROCESSES)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 
+from mfbandit.confidence.processes._stream_sums import StreamSums, sums_of
 from mfbandit.core import GAUSSIAN, Arrays, State, kernel, slot
 
 __all__ = ["arm_interval", "arm_log_e_above", "arm_log_e_below"]
@@ -29,22 +30,22 @@ _PRECISION = 1e-10
 
 
 @slot
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def above(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Upper confidence bound of one stream."""
 
 
 @slot
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def below(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Lower confidence bound of one stream."""
 
 
 @slot
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value of one stream against "mean <= q"."""
 
 
 @slot
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value of one stream against "mean >= q"."""
 
 
@@ -64,15 +65,13 @@ def towards(problem: Arrays, state: State, arm: int, side: float, v: float) -> f
     fidelities = problem.cost.shape[1]
     value = 0.0
     for m in range(fidelities):
-        n = state.pulls[arm, m]
-        if n > 0:
-            total, squared = state.sums[arm, m], state.squares[arm, m]
-            deviation = state.deviations[arm, m]
+        if state.pulls[arm, m] > 0:
+            stream = sums_of(state, arm, m)
             q = v - side * problem.bias[arm, m]
             if side > 0.0:
-                log_e = log_e_below(problem, n, total, squared, deviation, q)
+                log_e = log_e_below(problem, stream, q)
             else:
-                log_e = log_e_above(problem, n, total, squared, deviation, q)
+                log_e = log_e_above(problem, stream, q)
             value += hedge(log_e, 1.0 / fidelities)
     return value
 
@@ -108,14 +107,12 @@ def outer_start(problem: Arrays, state: State, arm: int, side: float, goal: floa
         level -= (pulled - 1) * math.log1p(-1.0 / fidelities)
     best = side * math.inf
     for m in range(fidelities):
-        n = state.pulls[arm, m]
-        if n > 0:
-            total, squared = state.sums[arm, m], state.squares[arm, m]
-            deviation = state.deviations[arm, m]
+        if state.pulls[arm, m] > 0:
+            stream = sums_of(state, arm, m)
             if side > 0.0:
-                bound = above(problem, level, n, total, squared, deviation)
+                bound = above(problem, level, stream)
             else:
-                bound = below(problem, level, n, total, squared, deviation)
+                bound = below(problem, level, stream)
             best = tighter(side, best, bound + side * problem.bias[arm, m])
     return best
 

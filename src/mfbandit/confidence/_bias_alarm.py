@@ -36,7 +36,9 @@ from functools import cache
 from typing import Any
 
 from mfbandit._checks import fraction
+from mfbandit.confidence._golden_section import Bracket, bracket_of, left_part, right_part
 from mfbandit.confidence.processes._by_name import process_kernels
+from mfbandit.confidence.processes._stream_sums import StreamSums, sums_of
 from mfbandit.core import BERNOULLI, GAUSSIAN, Arrays, State, bind, kernel, slot
 from mfbandit.model import Problem
 
@@ -44,39 +46,25 @@ __all__ = ["BrokenBound", "alarm", "alarm_kernel", "alarm_threshold", "arm_alarm
 
 #: Rounding, and the search that stops near the minimum, may raise the evidence by less than this.
 _SLACK = 1e-6
-_INVERSE_GOLDEN = 0.6180339887498949
-#: Each step shortens the bracket by 0.618: these shorten it below a billionth.
-_STEPS = 44
+#: Each step but the first shortens the bracket by 0.618: these shorten it below a billionth.
+_STEPS = 45
 
 
 @slot
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value of one stream against "mean <= q"."""
 
 
 @slot
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value of one stream against "mean >= q"."""
 
 
 @kernel
 def evidence_at(problem: Arrays, state: State, arm: int, high: int, low: int, v: float) -> float:
     """Log e-value against "the true mean is v" from one fidelity that seems too high and one too low."""
-    return log_e_above(
-        problem,
-        state.pulls[arm, high],
-        state.sums[arm, high],
-        state.squares[arm, high],
-        state.deviations[arm, high],
-        v + problem.bias[arm, high],
-    ) + log_e_below(
-        problem,
-        state.pulls[arm, low],
-        state.sums[arm, low],
-        state.squares[arm, low],
-        state.deviations[arm, low],
-        v - problem.bias[arm, low],
-    )
+    above = log_e_above(problem, sums_of(state, arm, high), v + problem.bias[arm, high])
+    return above + log_e_below(problem, sums_of(state, arm, low), v - problem.bias[arm, low])
 
 
 @kernel
@@ -94,24 +82,20 @@ def pair_alarm(problem: Arrays, state: State, arm: int, high: int, low: int) -> 
         evidence_at(problem, state, arm, high, low, left),
         evidence_at(problem, state, arm, high, low, right),
     )
-    inner = right - _INVERSE_GOLDEN * (right - left)
-    outer = left + _INVERSE_GOLDEN * (right - left)
-    at_inner = evidence_at(problem, state, arm, high, low, inner)
-    at_outer = evidence_at(problem, state, arm, high, low, outer)
+    bracket = bracket_of(left, right)
     for _ in range(_STEPS):
-        least = min(least, at_inner, at_outer)
+        at_left, at_right = bracket.at_left, bracket.at_right
+        if math.isnan(at_left):
+            at_left = evidence_at(problem, state, arm, high, low, bracket.left)
+        if math.isnan(at_right):
+            at_right = evidence_at(problem, state, arm, high, low, bracket.right)
+        least = min(least, at_left, at_right)
         # What falls to nothing cannot come back: the minimum is below both.
         if least <= 0.0:
             return 0.0
-        if at_inner < at_outer:
-            right, outer, at_outer = outer, inner, at_inner
-            inner = right - _INVERSE_GOLDEN * (right - left)
-            at_inner = evidence_at(problem, state, arm, high, low, inner)
-        else:
-            left, inner, at_inner = inner, outer, at_outer
-            outer = left + _INVERSE_GOLDEN * (right - left)
-            at_outer = evidence_at(problem, state, arm, high, low, outer)
-    return max(0.0, min(least, at_inner, at_outer) - _SLACK)
+        bracket = Bracket(bracket.low, bracket.left, bracket.right, bracket.high, at_left, at_right)
+        bracket = left_part(bracket) if at_left < at_right else right_part(bracket)
+    return max(0.0, least - _SLACK)
 
 
 @kernel

@@ -19,13 +19,13 @@ from __future__ import annotations
 import math
 
 from mfbandit.confidence._arm import arm_log_e_above, arm_log_e_below
+from mfbandit.confidence._golden_section import Bracket, bracket_of, left_part, right_part
 from mfbandit.confidence._special import log_add
 from mfbandit.core import GAUSSIAN, Arrays, State, kernel
 
 __all__ = ["MOST", "least_evidence"]
 
 _LOG_2 = math.log(2.0)
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 #: Enough to shrink any bracket to the last digits of a float.
 _STEPS = 90
 #: The search ends when the least value found and the lower bound on the bracket differ by less than `_CLOSE`;
@@ -95,29 +95,21 @@ def least_evidence(problem: Arrays, state: State, better: int, worse: int, epsil
         if high < low:
             # No two truths in [0, 1] are that far apart.
             return MOST
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    left_value, right_value = math.nan, math.nan
-    know_left, know_right = False, False
-    bound = 0.0
+    bracket, bound = bracket_of(low, high), 0.0
     for step in range(_STEPS):
-        if not know_left:
-            left_value = evidence_at(problem, state, better, worse, left, left + epsilon)
-        if not know_right:
-            right_value = evidence_at(problem, state, better, worse, right, right + epsilon)
-        lowest, flat = min(left_value, right_value), abs(left_value - right_value) < _FLAT
+        left, right, at_left, at_right = bracket.left, bracket.right, bracket.at_left, bracket.at_right
+        if math.isnan(at_left):
+            at_left = evidence_at(problem, state, better, worse, left, left + epsilon)
+        if math.isnan(at_right):
+            at_right = evidence_at(problem, state, better, worse, right, right + epsilon)
+        lowest, flat = min(at_left, at_right), abs(at_left - at_right) < _FLAT
         if lowest <= 0.0 or lowest == math.inf:
             # Between values that are all infinite nothing tells where the least is.
             return 0.0
-        if left_value <= right_value:
-            high, right, right_value = right, left, left_value
-            left = high - _GOLDEN * (high - low)
-            know_left, know_right = False, True
-        else:
-            low, left, left_value = left, right, right_value
-            right = low + _GOLDEN * (high - low)
-            know_left, know_right = True, False
+        bracket = Bracket(bracket.low, left, right, bracket.high, at_left, at_right)
+        bracket = left_part(bracket) if at_left <= at_right else right_part(bracket)
         if flat or step == _STEPS - 1:
-            bound = evidence_at(problem, state, better, worse, high, low + epsilon)
+            bound = evidence_at(problem, state, better, worse, bracket.high, bracket.low + epsilon)
             if lowest - bound < _CLOSE:
                 break
     return min(max(bound - _ROUNDING, 0.0), MOST)

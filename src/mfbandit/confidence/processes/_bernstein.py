@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from mfbandit.confidence.processes._rounding import CLOSE, OUTWARD, SLACK, level
+from mfbandit.confidence.processes._stream_sums import StreamSums
 from mfbandit.core import Arrays, kernel
 
 __all__ = [
@@ -92,30 +93,31 @@ def bernstein_reach(deviation: float, width: float) -> float:
 
 
 @kernel
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean <= q"."""
-    if n <= 0:
+    if stream.n <= 0:
         return 0.0
-    value, _ = bernstein_log_e(deviation, total - n * q)
+    value, _ = bernstein_log_e(stream.deviation, stream.total - stream.n * q)
     return value
 
 
 @kernel
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean >= q"."""
-    if n <= 0:
+    if stream.n <= 0:
         return 0.0
-    value, _ = bernstein_log_e(deviation, n * q - total)
+    value, _ = bernstein_log_e(stream.deviation, stream.n * q - stream.total)
     return value
 
 
 @kernel
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def above(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Upper confidence bound on the mean of one stream; width = log(1/alpha)."""
-    return min(1.0, (total + bernstein_reach(deviation, width)) / n * (1.0 + OUTWARD))
+    return min(1.0, (stream.total + bernstein_reach(stream.deviation, width)) / stream.n * (1.0 + OUTWARD))
 
 
 @kernel
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def below(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Lower confidence bound on the mean of one stream; width = log(1/alpha)."""
-    return max(0.0, (total - bernstein_reach(deviation, width)) / n - OUTWARD * (total / n))
+    n, total = stream.n, stream.total
+    return max(0.0, (total - bernstein_reach(stream.deviation, width)) / n - OUTWARD * (total / n))

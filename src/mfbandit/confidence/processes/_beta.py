@@ -17,6 +17,7 @@ import math
 
 from mfbandit.confidence._special import beta_price, divergence
 from mfbandit.confidence.processes._rounding import CLOSE, OUTWARD, SLACK, level
+from mfbandit.confidence.processes._stream_sums import StreamSums
 from mfbandit.core import Arrays, kernel
 
 __all__ = ["above", "below", "beta_log_e", "level", "log_e_above", "log_e_below", "odds_beyond"]
@@ -37,22 +38,24 @@ def beta_log_e(n: int, successes: float, failures: float, q: float) -> float:
 
 
 @kernel
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean <= q"; infinite for q <= 0 once any reward was above 0."""
+    n = stream.n
     if n <= 0:
         return 0.0
-    successes = min(max(total, 0.0), float(n))
+    successes = min(max(stream.total, 0.0), float(n))
     if successes > n * q:
         return beta_log_e(n, successes, n - successes, max(q, 0.0))
     return -beta_price(successes, n - successes)
 
 
 @kernel
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean >= q"; infinite for q >= 1 once any reward was below 1."""
+    n = stream.n
     if n <= 0:
         return 0.0
-    successes = min(max(total, 0.0), float(n))
+    successes = min(max(stream.total, 0.0), float(n))
     if successes < n * q:
         return beta_log_e(n, successes, n - successes, min(q, 1.0))
     return -beta_price(successes, n - successes)
@@ -111,9 +114,10 @@ def odds_beyond(n: int, count: float, others: float, width: float) -> float:
 
 
 @kernel
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def above(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Upper confidence bound on the mean of one stream; width = log(1/alpha)."""
-    successes = min(max(total, 0.0), float(n))
+    n = stream.n
+    successes = min(max(stream.total, 0.0), float(n))
     failures = n - successes
     if failures <= 0.0:
         return 1.0
@@ -125,9 +129,10 @@ def above(problem: Arrays, width: float, n: int, total: float, squared: float, d
 
 
 @kernel
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def below(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Lower confidence bound on the mean of one stream; width = log(1/alpha)."""
-    successes = min(max(total, 0.0), float(n))
+    n = stream.n
+    successes = min(max(stream.total, 0.0), float(n))
     failures = n - successes
     if successes <= _NOTHING:
         return 0.0

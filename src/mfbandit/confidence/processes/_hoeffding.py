@@ -7,8 +7,14 @@ there.
 
 from __future__ import annotations
 
-from mfbandit.confidence.processes._gaussian import normal_log_e, normal_reach
-from mfbandit.confidence.processes._rounding import OUTWARD, level
+from mfbandit.confidence.processes._normal_mixture import (
+    normal_above,
+    normal_below,
+    normal_log_e_above,
+    normal_log_e_below,
+)
+from mfbandit.confidence.processes._rounding import level
+from mfbandit.confidence.processes._stream_sums import StreamSums
 from mfbandit.core import GAUSSIAN, Arrays, kernel
 
 __all__ = ["above", "below", "level", "log_e_above", "log_e_below"]
@@ -19,28 +25,26 @@ _RHO = 32.0
 
 
 @kernel
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean <= q"."""
-    return normal_log_e(problem.sigma, _RHO, n, total - n * q) if n > 0 else 0.0
+    return normal_log_e_above(problem, _RHO, stream, q)
 
 
 @kernel
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean >= q"."""
-    return normal_log_e(problem.sigma, _RHO, n, n * q - total) if n > 0 else 0.0
+    return normal_log_e_below(problem, _RHO, stream, q)
 
 
 @kernel
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def above(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Upper confidence bound on the mean of one stream; width = log(1/alpha)."""
-    bound = (total + normal_reach(problem.sigma, _RHO, n, width)) / n
-    bound += OUTWARD * (abs(bound) + abs(total) / n)
+    bound = normal_above(problem, _RHO, width, stream)
     return bound if problem.reward_code == GAUSSIAN else min(1.0, bound)
 
 
 @kernel
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def below(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Lower confidence bound on the mean of one stream; width = log(1/alpha)."""
-    bound = (total - normal_reach(problem.sigma, _RHO, n, width)) / n
-    bound -= OUTWARD * (abs(bound) + abs(total) / n)
+    bound = normal_below(problem, _RHO, width, stream)
     return bound if problem.reward_code == GAUSSIAN else max(0.0, bound)

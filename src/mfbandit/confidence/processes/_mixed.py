@@ -17,6 +17,7 @@ from mfbandit.confidence._special import beta_price, divergence, log_add
 from mfbandit.confidence.processes import _bernstein as bernstein
 from mfbandit.confidence.processes import _beta as beta
 from mfbandit.confidence.processes._rounding import CLOSE, OUTWARD, SLACK, level
+from mfbandit.confidence.processes._stream_sums import StreamSums
 from mfbandit.core import Arrays, kernel
 
 __all__ = ["above", "below", "level", "log_e_above", "log_e_below"]
@@ -33,29 +34,36 @@ _bernstein_log_e, _bernstein_first = bernstein.bernstein_log_e, bernstein.first_
 
 
 @kernel
-def log_e_above(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean <= q"."""
-    if n <= 0:
+    if stream.n <= 0:
         return 0.0
-    low_variance, _ = _bernstein_log_e(deviation, total - n * q)
-    return log_add(_beta_e_above(problem, n, total, squared, deviation, q), low_variance) - _LOG_2
+    low_variance, _ = _bernstein_log_e(stream.deviation, stream.total - stream.n * q)
+    return log_add(_beta_e_above(problem, stream, q), low_variance) - _LOG_2
 
 
 @kernel
-def log_e_below(problem: Arrays, n: int, total: float, squared: float, deviation: float, q: float) -> float:
+def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
     """Log e-value against "mean >= q"."""
-    if n <= 0:
+    if stream.n <= 0:
         return 0.0
-    low_variance, _ = _bernstein_log_e(deviation, n * q - total)
-    return log_add(_beta_e_below(problem, n, total, squared, deviation, q), low_variance) - _LOG_2
+    low_variance, _ = _bernstein_log_e(stream.deviation, stream.n * q - stream.total)
+    return log_add(_beta_e_below(problem, stream, q), low_variance) - _LOG_2
 
 
 @kernel
-def tighten(n: int, total: float, deviation: float, goal: float, start: float) -> float:
-    """Newton steps on the log of the average from `start`, outside the root, towards the mean total / n.
+def within_range(stream: StreamSums) -> StreamSums:
+    """The sums with a total that n rewards in [0, 1] can have: rounding may have moved it beyond."""
+    return StreamSums(stream.n, min(max(stream.total, 0.0), float(stream.n)), stream.deviation)
+
+
+@kernel
+def tighten(stream: StreamSums, goal: float, start: float) -> float:
+    """Newton steps on the log of the average from `start`, outside the root, towards the mean.
 
     `goal` is log(1/alpha); a start above the mean is an upper bound, one below it a lower bound.
     """
+    n, total, deviation = stream.n, stream.total, stream.deviation
     side = 1.0 if n * start > total else -1.0
     price = beta_price(total, n - total)
     q = start
@@ -75,26 +83,24 @@ def tighten(n: int, total: float, deviation: float, goal: float, start: float) -
 
 
 @kernel
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def above(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Upper confidence bound on the mean of one stream; width = log(1/alpha)."""
-    goal = width + SLACK
-    total = min(max(total, 0.0), float(n))
+    goal, inner = width + SLACK, within_range(stream)
     start = min(
-        _beta_above(problem, goal + _LOG_2, n, total, squared, deviation),
-        (total + _bernstein_first(deviation, goal + _LOG_2)) / n,
+        _beta_above(problem, goal + _LOG_2, inner),
+        (inner.total + _bernstein_first(inner.deviation, goal + _LOG_2)) / inner.n,
     )
-    bound = tighten(n, total, deviation, goal, start)
+    bound = tighten(inner, goal, start)
     return min(1.0, bound * (1.0 + OUTWARD))
 
 
 @kernel
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def below(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Lower confidence bound on the mean of one stream; width = log(1/alpha)."""
-    goal = width + SLACK
-    total = min(max(total, 0.0), float(n))
+    goal, inner = width + SLACK, within_range(stream)
     start = max(
-        _beta_below(problem, goal + _LOG_2, n, total, squared, deviation),
-        (total - _bernstein_first(deviation, goal + _LOG_2)) / n,
+        _beta_below(problem, goal + _LOG_2, inner),
+        (inner.total - _bernstein_first(inner.deviation, goal + _LOG_2)) / inner.n,
     )
-    bound = tighten(n, total, deviation, goal, start)
+    bound = tighten(inner, goal, start)
     return max(0.0, bound * (1.0 - OUTWARD))

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import math
 
+from mfbandit.confidence.processes._stream_sums import StreamSums, sums_of
 from mfbandit.core import Arrays, State, kernel, slot
 
 __all__ = ["high", "line", "low"]
 
 
 @slot
-def above(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def above(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Upper confidence bound from statistics."""
 
 
 @slot
-def below(problem: Arrays, width: float, n: int, total: float, squared: float, deviation: float) -> float:
+def below(problem: Arrays, width: float, stream: StreamSums) -> float:
     """Lower confidence bound from statistics."""
 
 
 @kernel
 def high(problem: Arrays, state: State, arm: int, fidelity: int, width: float) -> float:
     """Upper confidence bound of one stream that was pulled."""
-    return above(
-        problem,
-        width,
-        state.pulls[arm, fidelity],
-        state.sums[arm, fidelity],
-        state.squares[arm, fidelity],
-        state.deviations[arm, fidelity],
-    )
+    return above(problem, width, sums_of(state, arm, fidelity))
 
 
 @kernel
@@ -37,14 +31,7 @@ def low(problem: Arrays, state: State, arm: int, fidelity: int, width: float) ->
     """Lower confidence bound of one stream; -inf before its first pull."""
     if state.pulls[arm, fidelity] == 0:
         return -math.inf
-    return below(
-        problem,
-        width,
-        state.pulls[arm, fidelity],
-        state.sums[arm, fidelity],
-        state.squares[arm, fidelity],
-        state.deviations[arm, fidelity],
-    )
+    return below(problem, width, sums_of(state, arm, fidelity))
 
 
 @kernel
