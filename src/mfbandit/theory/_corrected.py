@@ -18,7 +18,7 @@ from mfbandit.instances import Instance
 from mfbandit.theory._conditions import Explore
 from mfbandit.theory._identification import gaps, lower_bound, optimal_fidelity
 from mfbandit.theory._scale import paper_unit
-from mfbandit.theory._upper import bound_from_hardness, check_explore, evidence_factor, upper_bound
+from mfbandit.theory._upper import LUCBCase, bound_of, upper_bound
 from mfbandit.theory.characteristic._characteristic import limit
 
 __all__ = ["CorrectedHardness", "contradiction", "corrected_hardness", "corrected_upper_bound"]
@@ -130,16 +130,14 @@ def corrected_upper_bound(
     >>> [round(corrected_upper_bound(instance, 0.05, explore, top=0.95, second=0.75)) for explore in "ab"]
     [8184, 13395]
     """
-    check_explore(explore)
-    if explore == "c" or len(instance.means) == 1:
-        return upper_bound(instance, delta, explore, top, second, L, constant)
-    evidence = evidence_factor(instance, delta, explore, top, second, L)
-    if evidence is None:
-        return math.inf
-    found = corrected_hardness(instance, top, second)
-    if explore == "b":
-        return bound_from_hardness("b", evidence, found.sweeps, 0.0, constant)
-    return bound_from_hardness("a", evidence, found.H, found.G_ancillary if by_index else found.G, constant)
+
+    def proven_hardness(case: LUCBCase) -> tuple[float, float]:
+        found = corrected_hardness(case.instance, case.top, case.second)
+        if case.explore == "b":
+            return found.sweeps, 0.0
+        return found.H, found.G_ancillary if by_index else found.G
+
+    return bound_of(LUCBCase(instance, delta, explore, top, second, L), proven_hardness, constant)
 
 
 def contradiction(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from mfbandit.theory._conditions import Explore, assumptions
 from mfbandit.theory._identification import conservative_fidelity, gaps, hardness
 from mfbandit.theory._scale import check_delta, paper_unit
 
-__all__ = ["bound_from_hardness", "check_explore", "evidence_factor", "upper_bound"]
+__all__ = ["LUCBCase", "bound_from_hardness", "bound_of", "upper_bound"]
 
 #: Constants of the proofs: C of Explore-A; the factor and the factor inside the logarithm of
 #: Explore-B.
@@ -67,41 +69,54 @@ def upper_bound(
     >>> upper_bound(load_instance("loose-prior"), 0.05, "b", top=1, second=0.5)
     inf
     """
-    check_explore(explore)
-    check_delta(delta)
-    if len(instance.means) == 1:
+    return bound_of(LUCBCase(instance, delta, explore, top, second, L), _printed_hardness, constant)
+
+
+class LUCBCase(NamedTuple):
+    """What LUCB is run on, and what it is told: the arguments that its bounds share."""
+
+    instance: Instance
+    delta: float
+    explore: Explore
+    top: float | None
+    second: float | None
+    L: float | None
+
+    def evidence(self) -> float | None:
+        """log(L / (lambda_1 delta)), which all bounds have; None when the theorem does not apply."""
+        found = assumptions(self.instance, self.top, self.second, self.L, self.explore)
+        if not found.applies:
+            return None
+        return math.log(found.L) - math.log(float(self.instance.problem.costs.min())) - math.log(self.delta)
+
+
+def bound_of(case: LUCBCase, hardness: Callable[[LUCBCase], tuple[float, float]], constant: bool) -> float:
+    """Bound the cost of LUCB; for Explore-A and -B with a hardness as `bound_from_hardness` takes it."""
+    if case.explore not in ("a", "b", "c"):
+        raise InvalidInput(f"explore is {case.explore!r}; it must be 'a', 'b' or 'c'")
+    case = case._replace(delta=check_delta(case.delta))
+    if len(case.instance.means) == 1:
         return 0.0
-    evidence = evidence_factor(instance, delta, explore, top, second, L)
+    evidence = case.evidence()
     if evidence is None:
         return math.inf
-    if explore == "c":
-        return _bound_c(instance, evidence, constant)
+    if case.explore == "c":
+        return _bound_c(case.instance, evidence, constant)
+    return bound_from_hardness(case.explore, evidence, *hardness(case), constant)
+
+
+def _printed_hardness(case: LUCBCase) -> tuple[float, float]:
+    """H and G of Theorem 3.4 as printed: by the gaps that the prior knowledge makes."""
+    instance = case.instance
     unit, costs = paper_unit(instance), instance.problem.costs
-    if explore == "b":
-        efficiency = (gaps(instance, top, second) / unit / np.sqrt(costs)).max(axis=1)
+    if case.explore == "b":
+        efficiency = (gaps(instance, case.top, case.second) / unit / np.sqrt(costs)).max(axis=1)
         # One sweep over all fidelities, in units of the arm's cheapest pull.
         sweeps = costs.sum(axis=1) / costs.min(axis=1)
-        return bound_from_hardness("b", evidence, float((sweeps / efficiency**2).sum()), 0.0, constant)
+        return float((sweeps / efficiency**2).sum()), 0.0
     scale = (unit / instance.problem.reward.span) ** 2
-    _, h, g = (scale * part for part in hardness(instance, top, second))
-    return bound_from_hardness("a", evidence, h, g, constant)
-
-
-def check_explore(explore: str) -> None:
-    """Refuse what is not the letter of an explore procedure."""
-    if explore not in ("a", "b", "c"):
-        raise InvalidInput(f"explore is {explore!r}; it must be 'a', 'b' or 'c'")
-
-
-def evidence_factor(
-    instance: Instance, delta: float, explore: Explore, top: float | None, second: float | None, L: float | None
-) -> float | None:
-    """log(L / (lambda_1 delta)), which the bounds share; None when the theorem does not apply."""
-    delta = check_delta(delta)
-    found = assumptions(instance, top, second, L, explore)
-    if not found.applies:
-        return None
-    return math.log(found.L) - math.log(float(instance.problem.costs.min())) - math.log(delta)
+    _, h, g = (scale * part for part in hardness(instance, case.top, case.second))
+    return h, g
 
 
 def bound_from_hardness(explore: Explore, evidence: float, h: float, g: float, constant: bool) -> float:
@@ -137,9 +152,9 @@ def _conservative_overhead(instance: Instance, unit: float) -> float:
     """Q of Theorem B.1: what the fidelities below the final one cost before they are given up."""
     problem = instance.problem
     order = np.argsort(problem.costs.mean(axis=0), kind="stable")
-    place = np.argsort(order)
+    rank = np.argsort(order)
     final = conservative_fidelity(instance)
-    passed = place[None, :] < place[final][:, None]
+    passed = rank[None, :] < rank[final][:, None]
     with np.errstate(divide="ignore"):
         prices = problem.costs * (unit / problem.biases) ** 2
     return float(prices[passed].sum())
