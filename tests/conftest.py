@@ -16,6 +16,7 @@ LONG = (
     "algorithms/test_contract.py",
     "algorithms/test_tournament.py",
     "cli/test_study_commands.py",
+    "cli/test_interrupted_commands.py",
     "engines/test_ray_trials.py",
     "algorithms/test_rivals.py",
     "confidence/test_pair.py",

@@ -8,18 +8,6 @@ from mfbandit.cli import main
 from mfbandit.version import __version__
 
 
-def complaint(capsys, *arguments):
-    """What bad input says, after checking that it says it in the one way it should."""
-    code = main(list(arguments))
-    captured = capsys.readouterr()
-    assert code == 2
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("mfbandit: ")
-    assert "Traceback" not in captured.err
-    return captured.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -59,12 +47,12 @@ def complaint(capsys, *arguments):
         (["instances", "--jason"], "--json"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, arguments, said):
+def test_bad_input_is_one_line_and_exit_code_2(complaint, tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
     if arguments[-1] == "lucb-top:":  # an empty list of options is no mistake
         assert main([*arguments, "--trials", "1"]) == 0
         return
-    assert said in complaint(capsys, *arguments)
+    assert said in complaint(*arguments)
     assert not list(tmp_path.iterdir())
 
 
@@ -77,27 +65,27 @@ def test_bad_input_is_one_line_and_exit_code_2(capsys, tmp_path, monkeypatch, ar
         ("reward='bernoulli'\ncosts=[1,2]\nbiases=[0.1,0]\nmeans=[[0.5,0.9],[0.2,0.2]]", "bias"),
     ],
 )
-def test_a_wrong_instance_file_is_one_line(capsys, tmp_path, text, said):
+def test_a_wrong_instance_file_is_one_line(complaint, tmp_path, text, said):
     file = tmp_path / "mine.toml"
     file.write_text(text)
     for command in (["bounds", str(file)], ["simulate", str(file), "-p", "lucb-top"]):
-        assert said in complaint(capsys, *command)
+        assert said in complaint(*command)
 
 
-def test_a_folder_is_no_instance_file(capsys, tmp_path):
-    assert tmp_path.name in complaint(capsys, "bounds", f"{tmp_path}{os.sep}")
+def test_a_folder_is_no_instance_file(complaint, tmp_path):
+    assert tmp_path.name in complaint("bounds", f"{tmp_path}{os.sep}")
 
 
-def test_a_file_that_is_no_text(capsys, tmp_path):
+def test_a_file_that_is_no_text(complaint, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_bytes(b"\xff\xfe\x00")
-    assert "not UTF-8" in complaint(capsys, "bounds", str(file))
+    assert "not UTF-8" in complaint("bounds", str(file))
 
 
-def test_reproduce_refuses_a_folder_it_cannot_write_to(capsys, tmp_path):
+def test_reproduce_refuses_a_folder_it_cannot_write_to(complaint, tmp_path):
     file = tmp_path / "taken"
     file.write_text("")
-    assert "taken" in complaint(capsys, "reproduce", "bounds", "--out", str(file))
+    assert "taken" in complaint("reproduce", "bounds", "--out", str(file))
 
 
 def test_version_and_help_go_to_stdout(capsys):

@@ -8,7 +8,7 @@ pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit
 
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits, load_iris, make_classification, make_regression
+from sklearn.datasets import load_digits, make_classification, make_regression
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -23,15 +23,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mfbandit as mf
 from mfbandit.calibration import calibrate
 from mfbandit.certificate import verify
-from mfbandit.errors import InvalidInput, RewardError
+from mfbandit.errors import InvalidInput
 from mfbandit.sklearn import MultiFidelitySearchCV
 
 GRID = {"max_depth": [1, 3]}
-
-
-@pytest.fixture(scope="module")
-def iris():
-    return load_iris(return_X_y=True)
 
 
 def search(grid=None, **settings):
@@ -331,91 +326,12 @@ def test_it_is_what_its_estimator_is():
     assert not hasattr(search(), "n_features_in_")
 
 
-def nan_scorer(estimator, X, y):
-    return float("nan")
-
-
 class Weighed(DecisionTreeClassifier):
     def fit(self, X, y, sample_weight, note, check_input=True):  # which scikit-learn 1.6 expects
         assert len(sample_weight) == len(y)
         assert ((sample_weight > 0.5) == (y == 2)).all()
         self.weight = sample_weight.sum()
         return super().fit(X, y)
-
-
-class Broken(DecisionTreeClassifier):
-    def fit(self, X, y, check_input=True, **rest):
-        raise RuntimeError("no fit today")
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"param_grid": {"max_depth": []}}, "param_grid cannot be used: .*'max_depth'"),
-        ({"param_grid": []}, "there are no candidates: the grid is empty"),
-        ({"param_grid": None}, "give either param_grid or param_distributions, got neither"),
-        ({"param_distributions": GRID}, "got both"),
-        ({"n_candidates": 3}, "n_candidates=3 goes with param_distributions"),
-        ({"param_grid": None, "param_distributions": GRID}, "need n_candidates, a whole number >= 1"),
-        ({"fidelities": [50, 500]}, "ask for 500 training samples, but a split leaves only 112"),
-        ({"fidelities": [0.001, 1.0]}, "a share of 0.001 of 112 samples: that is none"),
-        ({"fidelities": []}, "fidelities are empty"),
-        ({"fidelities": [-1]}, "amounts > 0 of the resource, got -1"),
-        ({"fidelities": [1.5]}, "a share is at most 1.0"),
-        ({"fidelities": 0}, "a number >= 1 of them, got 0"),
-        ({"factor": 1}, "factor must be a number > 1, got 1"),
-        (
-            {"resource": "n_trees"},
-            "resource must be 'n_samples' or a parameter of the estimator, got 'n_trees'",
-        ),
-        ({"resource": "max_depth"}, "'max_depth' is among the parameters to search"),
-        ({"resource": "min_samples_leaf", "fidelities": [1, 2], "biases": [0.1, 0.1]}, "must be 0"),
-        ({"resource": "max_leaf_nodes"}, "own max_leaf_nodes is None"),
-        ({"biases": [0.1, 0.1, 0.1, 0.0]}, "biases are 4 numbers for 3 fidelities"),
-        ({"biases": lambda samples: -1.0}, "it must be one number of at least 0"),
-        ({"biases": "guess"}, "a Calibration or 'calibrate', got 'guess'"),
-        ({"biases": "calibrate", "pilot": 2}, "pilot must be a whole number >= 11"),
-        ({"biases": "calibrate", "bias_confidence": 2}, "bias_confidence must lie strictly between 0 and 1"),
-        ({"costs": [1.0]}, "costs are 1 numbers for 3 fidelities"),
-        ({"score_range": (1, 0)}, "low must be below high"),
-        ({"score_range": "wide"}, "score_range must be .*, got 'wide'"),
-        ({"scoring": ["accuracy", "f1"]}, "scoring must be one metric"),
-        ({"error_score": "ignore"}, "error_score must be 'raise' or a finite number"),
-        ({"score_range": mf.Gaussian(0.1)}, r"score_range is Gaussian\(sigma=0.1\), .*: leave sigma out"),
-        ({"biases": "calibrate", "pilot_repeats": 1}, "pilot_repeats must be a whole number >= 2"),
-        ({"policy": "best"}, "no policy is called 'best'"),
-        ({"policy": "mf-toptwo"}, "mf-toptwo takes the rewards .* independent=True"),
-        ({"policy": "mf-toptwo:independent=true"}, r"declare their range, as Bounded\(low, high\)"),
-    ],
-)
-def test_bad_settings_are_refused_in_a_sentence(iris, settings, sentence):
-    given = {"param_grid": GRID, "biases": 0.3, **settings}
-    with pytest.raises(InvalidInput, match=sentence):
-        MultiFidelitySearchCV(DecisionTreeClassifier(), **given).fit(*iris)
-
-
-def test_scores_that_are_none(iris):
-    with pytest.raises(RewardError, match=r"score of candidate 'max_depth=\d' at .* samples is nan"):
-        search(scoring=nan_scorer).fit(*iris)
-    with pytest.raises(RewardError, match=r"outside score_range \(0, 1\): state the range"):
-        search(scoring="neg_log_loss", score_range=(0, 1)).fit(*iris)
-    clipped = search(scoring="neg_log_loss", score_range=(-2, 0), clip=True, biases=1.0).fit(*iris)
-    assert clipped.cv_results_["mean_test_score"].max() <= 0.0
-
-
-def test_fits_that_fail(iris):
-    broken = MultiFidelitySearchCV(Broken(), GRID, fidelities=1, max_cost=3, refit=False)
-    with pytest.raises(RuntimeError, match="no fit today"):
-        broken.fit(*iris)
-    assert broken.set_params(error_score=0.0).fit(*iris).best_score_ == 0.0
-
-
-def test_a_calibration_must_fit(iris):
-    means = np.array([[0.6, 0.8]] * 20)
-    with pytest.raises(InvalidInput, match="the calibration is for 2 fidelities"):
-        search(biases=calibrate(means, noise="none")).fit(*iris)
-    with pytest.raises(InvalidInput, match="common offset"):
-        search(fidelities=2, biases=calibrate(means, noise="none", common_offset=True)).fit(*iris)
 
 
 def test_no_answer_is_a_candidate_that_was_never_fitted():

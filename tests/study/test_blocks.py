@@ -4,138 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
-import numpy as np
 import pytest
+from lockstep import Lockstep, assert_same, evaluate, play, problem
 
 import mfbandit as mf
-from mfbandit import algorithms
-from mfbandit.algorithms import Entry, Policy
-from mfbandit.core import Algorithm, Ints, block_order, block_seed, open_block, uniform
-from mfbandit.errors import InvalidInput, StorageError, StudyError
-from mfbandit.kernel import kernel
-from mfbandit.layout import integers
-from mfbandit.model import Pull
-from mfbandit.study import Study, create_study, import_study, load_study
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.core import block_order, block_seed
+from mfbandit.errors import StorageError
+from mfbandit.study import create_study, import_study, load_study
 
-LANES = [
-    mf.Fidelity("judge", cost=1.0, bias=0.3, pair_bias=0.1, block_cost=0.25),
-    mf.Fidelity("human", cost=4.0, block_cost=2.0),
-]
-
-
-class Steps(NamedTuple):
-    """How many rounds were planned."""
-
-    step: Ints = integers(1)
-
-
-class LockstepParams(NamedTuple):
-    """How many blocks to open at once, and when to stop."""
-
-    batch: int
-    last: int
-
-
-@kernel
-def plan_lockstep(problem, params, state, out):
-    """Advance all arms together, in one lane after the other; the arm with the larger sum is declared leader."""
-    lane = int(state.own.step[0]) % problem.cost.shape[1]
-    begun = int(state.blocks.opened[lane])
-    count = min(params.batch, params.last - begun)
-    if count <= 0:
-        return 0
-    state.own.step[0] += 1
-    leader = recommend_lockstep(problem, params, state)
-    for _ in range(count):
-        open_block(state.blocks, lane, leader if begun > 2 else -1, (leader + 1) % problem.cost.shape[0])
-    for arm in range(problem.cost.shape[0]):
-        out[arm, 0], out[arm, 1], out[arm, 2] = arm, lane, count
-    return problem.cost.shape[0]
-
-
-@kernel
-def recommend_lockstep(problem, params, state):
-    """The arm with the largest sum in the truest lane."""
-    best = 0
-    for arm in range(problem.cost.shape[0]):
-        if state.sums[arm, problem.truest] > state.sums[best, problem.truest]:
-            best = arm
-    return best
-
-
-@dataclass(frozen=True)
-class Lockstep(Policy):
-    """All arms on the same blocks, up to a last one."""
-
-    last: int = 30
-    guarantee: ClassVar[bool] = True
-    on_blocks: ClassVar[bool] = True
-
-    @property
-    def name(self) -> str:
-        return "lockstep"
-
-    def algorithm(self, problem: Any, goal: Any, unit: Callable[[float], float]) -> Algorithm:
-        params = LockstepParams(self.batch, self.last)
-        rows = problem.cost.shape[0]
-        return Algorithm(plan_lockstep, recommend_lockstep, params, rows, memory=Steps, evidence="blocks")
-
-
-@pytest.fixture(autouse=True)
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The policy can be read back by its name."""
-    monkeypatch.setitem(algorithms.REGISTRY, "lockstep", Entry(Lockstep, {}, "Lockstep", "lockstep"))
-    return
-
-
-def problem(blocks: int | str = "unlimited", **options: Any) -> mf.Problem:
-    return mf.Problem(["a", "b", "c"], LANES, "bernoulli", blocks=blocks, **options)
-
-
-def evaluate(pull: Pull) -> float:
-    """A reward that is a function of the arm, the fidelity and the block alone."""
-    assert pull.block is not None
-    easy = uniform(11, pull.fidelity_index, pull.block, 0)
-    luck = uniform(12, 3 * pull.fidelity_index + pull.arm_index, pull.block, 0)
-    return float(0.6 * easy + 0.4 * luck < 0.4 + 0.1 * pull.arm_index)
-
-
-def play(study: Study, of: Callable[[Pull], float] = evaluate) -> list[Pull]:
-    asked = []
-    while pulls := study.ask(4):
-        asked += pulls
-        for pull in pulls:
-            assert study.tell(pull, of(pull))
-    return asked
-
-
-def cells(state: Any) -> list[Any]:
-    """All that a state holds of blocks which counts."""
-    held = state.blocks
-    rewards = [
-        [held.rewards[m, k, : state.pulls[k, m]].tobytes() for k in range(state.pulls.shape[0])]
-        for m in range(state.pulls.shape[1])
-    ]
-    declared = [held.declared[m, : held.opened[m]].tolist() for m in range(held.opened.size)]
-    return [rewards, declared, held.order.tolist(), held.missing.tolist(), held.rewards.shape]
-
-
-def assert_same(one: Study, other: Study) -> None:
-    first, second = one.current(), other.current()
-    assert dump_state(first.state) == dump_state(second.state)
-    assert cells(first.state) == cells(second.state)
-    assert (first.status, first.cost, first.rounds) == (second.status, second.cost, second.rounds)
-    assert first.race is not None
-    assert second.race is not None
-    assert first.race.rounds == second.race.rounds
-    np.testing.assert_array_equal(first.race.rewards, second.race.rewards)
-    np.testing.assert_array_equal(first.race.openings, second.race.openings)
+pytestmark = pytest.mark.usefixtures("lockstep_by_name")
 
 
 def test_every_arm_goes_through_the_items_of_a_finite_set_in_the_order_of_the_seed() -> None:
@@ -283,92 +164,3 @@ def test_max_cost_is_never_passed(limit: float) -> None:
     assert study.status == "max_cost"
     assert sum(pull.cost for pull in pulls) == pytest.approx(study.cost)
     assert limit - 6.0 < study.cost <= limit
-
-
-def failing(study: Study, fails: Callable[[Pull], bool]) -> None:
-    while pulls := study.ask(4):
-        for pull in pulls:
-            if fails(pull):
-                study.fail(pull, "no answer")
-            else:
-                study.tell(pull, evaluate(pull))
-
-
-def hopeless(pull: Pull) -> bool:
-    return pull.arm == "b" and pull.index % 4 == 1
-
-
-def test_a_cell_that_cannot_be_had_is_missing(tmp_path: Path) -> None:
-    options: dict[str, Any] = {"policy": Lockstep(batch=3, last=10), "on_failure": "worst", "retries": 1}
-    study = create_study(problem(10), storage=tmp_path / "s.db", durable=False, **options)
-    failing(study, hopeless)
-    state = study.current().state
-    assert state.blocks.missing.tolist() == [[0, 0], [3, 3], [0, 0]]
-    assert np.flatnonzero(np.isnan(state.blocks.rewards[1, 1, :10])).tolist() == [1, 5, 9]
-    assert state.pulls.tolist() == [[10, 10]] * 3
-    again = load_study(str(tmp_path / "s.db"))
-    assert_same(again, study)
-    study.export(tmp_path / "study.jsonl")
-    assert_same(import_study(tmp_path / "study.jsonl"), study)
-    assert import_study(tmp_path / "study.jsonl").log_digest() == study.log_digest()
-    view = again.view()
-    assert view.rewards.count(None) == 6
-    assert len(view.rewards) == 60
-
-
-def test_a_cell_that_fails_once_is_measured_again() -> None:
-    study = create_study(problem(10), policy=Lockstep(last=10), on_failure="worst", retries=1)
-    failed: set[int] = set()
-
-    def once(pull: Pull) -> bool:
-        return pull.id % 3 == 0 and not (pull.id in failed or failed.add(pull.id))  # type: ignore[func-returns-value]
-
-    failing(study, once)
-    assert len(failed) == 20
-    assert study.current().state.blocks.missing.sum() == 0
-
-
-def test_by_default_a_study_stops_when_a_cell_cannot_be_had() -> None:
-    study = create_study(problem(10), policy=Lockstep(last=10), retries=0)
-    failing(study, hopeless)
-    assert study.status == "failed"
-    assert study.retry()
-    play(study)
-    assert study.current().state.blocks.missing.sum() == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"on_failure": "retire"}, "'retire' is not for problems with blocks"),
-        ({"on_violation": "widen"}, "on_violation must be 'ignore' for a problem with blocks, got 'widen'"),
-    ],
-)
-def test_what_blocks_do_not_allow_is_refused(options: dict[str, Any], says: str) -> None:
-    with pytest.raises(InvalidInput, match=says):
-        create_study(problem(), policy=Lockstep(), **options)
-
-
-def test_cells_at_their_worst_need_blocks(pair: mf.Problem) -> None:
-    with pytest.raises(InvalidInput, match="needs a problem with blocks"):
-        create_study(pair, on_failure="worst")
-
-
-def test_normal_rewards_that_are_all_0_or_1_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
-    scores = mf.Problem(["a", "b"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited")
-    study = create_study(scores, policy=Lockstep(last=100), storage=tmp_path / "s.db")
-    with pytest.raises(StudyError, match=r"20 rewards so far are all 0 or 1.*declare reward='bernoulli'"):
-        play(study, lambda pull: float(pull.index % 2))
-    assert study.view().pulls == load_study(str(tmp_path / "s.db")).view().pulls == 20
-    with pytest.raises(StudyError, match="20 rewards so far"):
-        load_study(str(tmp_path / "s.db")).ask()
-    other = create_study(scores, policy=Lockstep(last=100))
-    play(other, lambda pull: 0.5 if pull.id == 3 else 1.0)
-    assert other.view().pulls == 200
-
-
-def test_a_round_beyond_the_opened_blocks_is_refused() -> None:
-    study = create_study(problem(5), policy=Lockstep(batch=2, last=4))
-    study_state = study.current()
-    with pytest.raises(StudyError, match="opened 0 so far"):
-        study_state.rows_with_starts([[0, 0, 1]])
