@@ -7,7 +7,8 @@ from scipy import stats
 import mfbandit as mf
 from mfbandit.algorithms._iise import undominated
 from mfbandit.algorithms.mf_grad import Ascent
-from mfbandit.algorithms.mf_grad._mf_grad import MfGradParams, reweigh
+from mfbandit.algorithms.mf_grad._grad_memory import MfGradParams
+from mfbandit.algorithms.mf_grad._mf_grad import reweigh
 from mfbandit.core import ROUNDS, arrays, new_state
 from mfbandit.errors import PolicyError
 

@@ -34,11 +34,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from mfbandit.algorithms._parts import put
 from mfbandit.algorithms._policy import Policy, one_of
-from mfbandit.algorithms.mf_grad._nearest_model import Model, Pair, contest, moved_to, nearest, stream_divergence
+from mfbandit.algorithms.mf_grad._grad_memory import Ascent, CertifiedAscent, MfGradParams
+from mfbandit.algorithms.mf_grad._nearest_model import Pair, contest, moved_to, nearest, stream_divergence
 from mfbandit.confidence import threshold as evidence_needed
 from mfbandit.confidence.pair import (
     BOTH,
@@ -48,8 +48,6 @@ from mfbandit.confidence.pair import (
     Active,
     Guess,
     Hypothesis,
-    PairScratch,
-    Victories,
     prove,
     record,
 )
@@ -60,73 +58,21 @@ from mfbandit.core import (
     ROUNDS,
     Algorithm,
     Arrays,
-    Floats,
     Goal,
     Ints,
     State,
     bind,
-    floats,
-    group,
-    integers,
     kernel,
     slot,
 )
 from mfbandit.model import Gaussian, Problem
 
-__all__ = ["MFGrad", "MfGradParams", "plan", "recommend"]
+__all__ = ["MFGrad", "plan", "recommend"]
 
 #: Exponents below this leave a share that is too small to matter, but not 0.
 _LEAST_EXPONENT = -500.0
 #: A certificate is computed only if f of the pair is at least this part of what it has to prove.
 _CHECK = 0.8
-
-
-class Ascent(NamedTuple):
-    """What MF-GRAD remembers."""
-
-    answer: Ints = integers(1)
-    """The arm that would be answered."""
-    model: Model = group(Model)
-    shares: Floats = floats("arms", "fidelities")
-    """Cost proportions w~."""
-    ascent: Floats = floats("arms", "fidelities")
-    """Sums of sub-gradients."""
-    tracked: Floats = floats("arms", "fidelities")
-    """Sums of the proportions pi' of pulls."""
-
-
-class CertifiedAscent(NamedTuple):
-    """What it remembers where it stops by our certificates."""
-
-    answer: Ints = integers(1)
-    model: Model = group(Model)
-    shares: Floats = floats("arms", "fidelities")
-    ascent: Floats = floats("arms", "fidelities")
-    tracked: Floats = floats("arms", "fidelities")
-    due: Floats = floats("arms")
-    """The total cost at which a rival's certificate is worth computing again."""
-    victories: Victories = group(Victories)
-    scratch: PairScratch = group(PairScratch)
-
-
-class MfGradParams(NamedTuple):
-    """What MF-GRAD knows beside the problem."""
-
-    log_factor: float
-    """log(K / delta); for our certificates log((K - 1) / delta)."""
-    epsilon: float
-    rate: float
-    """The constant learning rate; 0 for 1 / sqrt(step + 1)."""
-    proven: bool
-    """Whether the threshold is the theory's."""
-    evidence: int
-    """Which likelihood ratios our certificates are made of."""
-    batch: int
-
-    @property
-    def threshold(self) -> float:
-        """What our certificates have to reach."""
-        return self.log_factor
 
 
 @slot

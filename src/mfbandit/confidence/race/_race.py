@@ -18,8 +18,9 @@ import numpy.typing as npt
 from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths, sure_difference
 from mfbandit.confidence.race._difference_bounds import bracket, highest_rejected
 from mfbandit.confidence.race._lane import Lane
-from mfbandit.confidence.race._rules import TOLERANCE, Weights, lane_shares, weights
+from mfbandit.confidence.race._rules import Weights, lane_shares, weights
 from mfbandit.confidence.race._student_paths import Guards, student_peaks
+from mfbandit.confidence.race._whole_lanes import equal_arms, no_better
 from mfbandit.core import STUDENT, Arrays, State, arrays, is_led
 from mfbandit.model import Problem
 
@@ -93,6 +94,10 @@ class Race:
             )
             for m in range(len(self.columns))
         ]
+
+    @property
+    def _truest(self) -> Lane:
+        return self._lanes[self._seen.truest]
 
     @property
     def _normal(self) -> bool:
@@ -268,14 +273,7 @@ class Race:
 
     def _certain(self, answer: int) -> Flags:
         """The arms that are no better than the answer for certain: both are known on all blocks of the truest lane."""
-        lane = self._lanes[self._seen.truest]
-        found = np.zeros(self._arms, dtype=bool)
-        if lane.size and lane.known[answer] == lane.size:
-            least = lane.low_sums[answer, lane.size]
-            whole = lane.known == lane.size
-            found[whole] = lane.high_sums[whole, lane.size] <= least + TOLERANCE * lane.size
-        found[answer] = True
-        return found
+        return no_better(self._truest, answer)
 
     def log_wrong(self, answer: int) -> Floats:
         """Log of the level at which each arm is shown to be no better than the answer; -inf for the answer."""
@@ -333,17 +331,12 @@ class Race:
 
     def tied(self, answer: int) -> list[int]:
         """The arms whose truth is known to be equal to the answer's: all blocks are known, with equal sums."""
-        lane = self._lanes[self._seen.truest]
-        if not lane.size or lane.complete[answer] < lane.size:
-            return []
-        apart = np.abs(lane.low_sums[:, -1] - lane.low_sums[answer, -1])
-        equal = (lane.complete == lane.size) & (apart <= TOLERANCE * lane.size)
-        return [int(b) for b in np.flatnonzero(equal) if b != answer]
+        return equal_arms(self._truest, answer)
 
     @property
     def exact(self) -> bool:
         """Whether some arm is the best for certain, since nothing that is not known can change it."""
-        lane = self._lanes[self._seen.truest]
+        lane = self._truest
         if self._arms == 1:
             return True
         if not lane.size or not (lane.known == lane.size).any():
