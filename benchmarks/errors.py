@@ -41,7 +41,7 @@ the two best means has it exactly. A run that costs more than {most:,.0f} ends w
 unfinished, not as wrong. Made by `python benchmarks/errors.py --device cuda`.
 
 Runs share their luck, so rows can repeat: with one fidelity, as in "rare successes", LUCB's variants are one algorithm,
-and the variants that always stop differ from the paper's only where those would not. Against the best, a smaller gap
+and the repaired variants of A and B differ from the paper's only where those would not. Against the best, a smaller gap
 (0.2, biases 0.15) is harder: a pilot of 131,072 runs of mf-toptwo had 13 errors, a rate of 1e-4. The gap here is 0.3 so
 that the slowest policies can play a million runs. `mf-grad:threshold=theory` is proven for Gaussian rewards only; its
 rows on the first two instances show what it does without a proof.

@@ -1,10 +1,10 @@
-"""Explore-A and -B repaired so that they always stop (ours): `lucb-a-stop`, `lucb-b-stop`.
+"""Explore-A and -B repaired where the paper's need not stop (ours): `lucb-a-stop`, `lucb-b-stop`.
 
 The paper's procedures may pull an arm for ever at a fidelity whose bias keeps its bounds apart from what
 is needed. A confidence radius far below the bias bound means that more pulls there hardly move the arm's
 bounds. From then on these variants pull the truest fidelity instead. Every other fidelity is thus pulled
-a limited number of times (of order log t), so the truest one decides in the end, as in `lucb-top`; the
-guarantee does not depend on which fidelities are pulled.
+a limited number of times (of order log t), so the truest one decides in the end, as in `lucb-top`: if
+the truths differ, they stop with probability 1. The guarantee does not depend on which fidelities are pulled.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class LUCB(Policy):
     ----------
     explore : {"a", "b", "c", "top", "a-stop", "b-stop"}
         Explore-A (f-UCB), -B (explore, then commit), -C (from cheap to expensive), the truest fidelity only,
-        or variants of A and B, not the paper's, that always stop.
+        or variants of A and B, not the paper's, that stop with probability 1 if the truths differ.
     top, second : float
         Prior knowledge that Explore-A and -B require: an upper bound on the best mean and a lower
         bound on the second best, in units of the reward.

@@ -1,4 +1,4 @@
-"""`mf-toptwo`, the default policy: near the limit, with no prior knowledge, and it always stops.
+"""`mf-toptwo`, the default policy: near the limit, with no prior knowledge.
 
 **Stop.** An arm is beaten once another arm's evidence against it, at its least favourable v, reaches
 log((K - 1) / delta); the answer is the arm that is left. `mfbandit.confidence.pair._mixture` has it and
@@ -25,9 +25,9 @@ comparing all of them is paid for. The largest of many estimates is large by luc
 arm whose estimate is largest after some of its standard errors are taken off, rivals that look better than
 it come first, and chances of the leader count for less, since each rival would count them.
 
-**It stops.** Every stream of a pair that stays unresolved is pulled again and again by rule 5, at the
-truest fidelity too, so the fallback level of the certificate grows without bound for every pair with
-different truths. Should the best arm have been beaten by mistake and the others tie, it returns when
+**It stops with probability 1 if the truths differ.** Every stream of a pair that stays unresolved is pulled again
+and again by rule 5, at the truest fidelity too, so the fallback level of the certificate grows without bound for
+every pair with different truths. Should the best arm have been beaten by mistake and the others tie, it returns when
 nothing has happened for long, and gets new pulls before it can be beaten again.
 """
 
