@@ -48,16 +48,7 @@ class BlockCells:
 def collect_blocks(
     source: TableSource, block: str, arms: Names | None, fidelities: Names | None, columns: Sequence[str]
 ) -> BlockCells:
-    """Sort the rows of a table; every arm needs every block at every fidelity exactly once.
-
-    Parameters
-    ----------
-    source, block, arms, fidelities, columns
-        As for :func:`mfbandit.read_table`.
-
-    Returns
-    -------
-    BlockCells
+    """Sort the rows of a table, given as for `mfbandit.read_table`: every cell needs exactly one reward.
 
     Examples
     --------
@@ -97,16 +88,7 @@ def collect_blocks(
 def collect_wide(
     source: TableSource, block: str, arms: Names | None, fidelities: Names | None, columns: Sequence[str]
 ) -> BlockCells:
-    """Read a table with one row per block and one column per arm, at one fidelity.
-
-    Parameters
-    ----------
-    source, block, arms, fidelities, columns
-        As for :func:`mfbandit.read_table`.
-
-    Returns
-    -------
-    BlockCells
+    """Read a table, given as for `mfbandit.read_table`, with one row per block and one column per arm.
 
     Examples
     --------

@@ -69,11 +69,12 @@ def identify(
     epsilon : float
         An answer within this of the best is good enough (0: the best).
     max_cost : float, optional
-        Never spend more than this.
+        Never spend more than this, whatever the number of workers.
     storage : str or Storage, optional
-        ``sqlite:///file.db``, ``postgresql://...``; by default the study lives in memory.
+        ``sqlite:///file.db``, a path of a SQLite file, ``postgresql://...``, or a storage object; by
+        default the study lives in memory.
     name : str, optional
-        Name of the study in the storage.
+        Its name in the storage, "study" by default.
     seed : int
         Seeds of pulls are derived from it.
     workers, engine, progress, callback, resources, timeout, failure_patience
@@ -99,29 +100,32 @@ def identify(
     chosen = None if policy is None else read_policy(policy)
     if chosen is not None and chosen.objective == "regret":
         raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
-    settings = {
-        "delta": delta,
-        "policy": chosen,
-        "epsilon": epsilon,
-        "max_cost": max_cost,
-        "storage": storage,
-        "name": name,
-        "seed": seed,
-        "bias_alarm": bias_alarm,
-        "on_violation": on_violation,
-        "alarm_level": alarm_level,
-        "patience": patience,
-        "allow_changed_policy": allow_changed_policy,
-    }
-    running = {
-        "workers": workers,
-        "engine": engine,
-        "progress": progress,
-        "callback": callback,
-        "resources": resources,
-    }
-    failing = given_once("failures", failures, Failures, _failures(retries, on_failure, failure_patience, timeout))
-    return _run(problem, evaluate, settings, running, failing)
+    return _run(
+        problem,
+        evaluate,
+        delta=delta,
+        policy=chosen,
+        epsilon=epsilon,
+        max_cost=max_cost,
+        storage=storage,
+        name=name,
+        seed=seed,
+        workers=workers,
+        engine=engine,
+        progress=progress,
+        callback=callback,
+        failures=failures,
+        bias_alarm=bias_alarm,
+        resources=resources,
+        timeout=timeout,
+        failure_patience=failure_patience,
+        retries=retries,
+        on_failure=on_failure,
+        on_violation=on_violation,
+        alarm_level=alarm_level,
+        patience=patience,
+        allow_changed_policy=allow_changed_policy,
+    )
 
 
 def allocate(
@@ -149,24 +153,20 @@ def allocate(
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
 ) -> Result:
-    """Spend a budget on evaluations of which the rewards themselves count: with the least regret.
+    """Spend a fixed budget so that the rewards add up to as much as possible (regret minimisation).
 
     Parameters
     ----------
-    problem : Problem
-        What to choose from, and how it can be measured.
-    evaluate : callable
+    problem, evaluate, storage, name, seed, failures
         As for `identify`.
     budget : float
         What to spend; never more.
     policy : Policy or str
         A policy for regret, as an object or as ``name:key=value,...``.
-    storage, name, seed, bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
-        As for `create_study`.
     workers, engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
-    failures : Failures, optional
-        As for `identify`.
+    bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
+        As for `create_study`.
 
     Returns
     -------
@@ -185,44 +185,43 @@ def allocate(
     chosen = read_policy(policy)
     if chosen.objective != "regret":
         raise InvalidInput(f"policy {chosen.label!r} identifies the best arm: use identify, not allocate")
-    settings = {
-        "policy": chosen,
-        "budget": budget,
-        "storage": storage,
-        "name": name,
-        "seed": seed,
-        "bias_alarm": bias_alarm,
-        "on_violation": on_violation,
-        "alarm_level": alarm_level,
-        "patience": patience,
-        "allow_changed_policy": allow_changed_policy,
-    }
-    running = {
-        "workers": workers,
-        "engine": engine,
-        "progress": progress,
-        "callback": callback,
-        "resources": resources,
-    }
-    failing = given_once("failures", failures, Failures, _failures(retries, on_failure, failure_patience, timeout))
-    return _run(problem, evaluate, settings, running, failing)
+    return _run(
+        problem,
+        evaluate,
+        policy=chosen,
+        budget=budget,
+        storage=storage,
+        name=name,
+        seed=seed,
+        workers=workers,
+        engine=engine,
+        progress=progress,
+        callback=callback,
+        failures=failures,
+        bias_alarm=bias_alarm,
+        resources=resources,
+        timeout=timeout,
+        failure_patience=failure_patience,
+        retries=retries,
+        on_failure=on_failure,
+        on_violation=on_violation,
+        alarm_level=alarm_level,
+        patience=patience,
+        allow_changed_policy=allow_changed_policy,
+    )
 
 
-def _failures(retries: int, on_failure: str, failure_patience: float, timeout: float | None) -> dict[str, Any]:
-    """The fields of `Failures` by the keywords that say the same."""
-    return {
-        "retries": ("retries", retries),
-        "then": ("on_failure", on_failure),
-        "patience": ("failure_patience", failure_patience),
-        "timeout": ("timeout", timeout),
-    }
+#: Keywords of `Study.optimize`, and those that `Failures` says for it; all others are of `create_study`.
+_OF_RUNS = ("workers", "engine", "progress", "callback", "resources")
+_FAILURES = {"retries": "retries", "then": "on_failure", "patience": "failure_patience", "timeout": "timeout"}
 
 
-def _run(
-    problem: Problem, evaluate: Evaluate, settings: dict[str, Any], running: dict[str, Any], failing: dict[str, Any]
-) -> Result:
+def _run(problem: Problem, evaluate: Evaluate, *, failures: Failures | None, **given: Any) -> Result:
     """Make a study, or go on with it, and evaluate its pulls until it is done."""
-    settings |= {"retries": failing["retries"], "on_failure": failing["then"]}
+    keywords = {field: (keyword, given.pop(keyword)) for field, keyword in _FAILURES.items()}
+    failing = given_once("failures", failures, Failures, keywords)
+    running = {key: given.pop(key) for key in _OF_RUNS}
     running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
+    settings = given | {"retries": failing["retries"], "on_failure": failing["then"]}
     with create_study(problem, load_if_exists=True, **settings) as study:
         return study.optimize(evaluate, **running)

@@ -49,24 +49,8 @@ def create_study(
 
     Parameters
     ----------
-    problem : Problem
-        What to choose from, and how it can be measured.
-    delta : float
-        Probability of a wrong answer that is allowed.
-    policy : Policy or str, optional
-        The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
-        "mf-toptwo".
-    epsilon : float
-        An answer within this of the best is good enough (0: the best).
-    max_cost : float, optional
-        The study never asks for more than this costs, whatever the number of workers.
-    storage : str or Storage, optional
-        ``sqlite:///file.db``, a path of a SQLite file, ``postgresql://...``, or a storage object; by
-        default the study lives in memory.
-    name : str, optional
-        Its name in the storage, "study" by default.
-    seed : int
-        Seeds of pulls are derived from it.
+    problem, delta, policy, epsilon, max_cost, storage, name, seed
+        As for `identify`.
     load_if_exists : bool
         Go on with a study of this name if there is one; it must have the same settings.
     budget : float, optional
