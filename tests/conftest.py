@@ -53,8 +53,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    places = {name: place for place, name in enumerate(LONG)}
-    items.sort(key=lambda item: places.get(item.nodeid.split("::")[0].removeprefix("tests/"), len(LONG)))
+    order = {name: position for position, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.nodeid.split("::")[0].removeprefix("tests/"), len(LONG)))
 
 
 @pytest.hookimpl(trylast=True)

@@ -60,7 +60,7 @@ def canvas(panels: int, width: float) -> tuple[Figure, list[Axes]]:
 
     figure = Figure(figsize=(width * panels, 4.0), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
+    axes = [figure.add_subplot(1, panels, panel + 1) for panel in range(panels)]
     for one in axes:
         one.spines[["top", "right"]].set_visible(False)
         one.spines[["left", "bottom"]].set_color(PALE)
@@ -114,11 +114,11 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float, float]]) -> Non
     need = 13.0 / height * figure.dpi / 72.0
     to_share = axes.transData + axes.transAxes.inverted()
     heights = [float(to_share.transform((x, y))[1]) for _, _, x, y in ends]
-    for (label, colour, x, y), place in zip(ends, spread(heights, need), strict=True):
+    for (label, colour, x, y), height in zip(ends, spread(heights, need), strict=True):
         axes.annotate(
             label,
             xy=(x, y),
-            xytext=(1.02, place),
+            xytext=(1.02, height),
             textcoords="axes fraction",
             color=INK if colour == PALE else colour,
             fontsize=9,
@@ -132,7 +132,7 @@ def spread(places: Sequence[float], need: float) -> list[float]:
 
     Examples
     --------
-    >>> [round(place, 2) for place in spread([0.5, 0.52, 0.9], 0.1)]
+    >>> [round(height, 2) for height in spread([0.5, 0.52, 0.9], 0.1)]
     [0.46, 0.56, 0.9]
     """
     order = np.argsort(places, kind="stable")

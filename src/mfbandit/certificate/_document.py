@@ -120,7 +120,7 @@ class Certificate:
     @cached_property
     def places(self) -> dict[str, int]:
         """The index of each arm in play."""
-        return {arm: place for place, arm in enumerate(self.arms)}
+        return {arm: position for position, arm in enumerate(self.arms)}
 
     @cached_property
     def columns(self) -> list[int]:
@@ -138,7 +138,7 @@ class Certificate:
     @cached_property
     def seen(self) -> Arrays:
         """What kernels see: the arms in play at the fidelities in use."""
-        kept = [place for place, arm in enumerate(self.problem.arms) if arm in self.places]
+        kept = [position for position, arm in enumerate(self.problem.arms) if arm in self.places]
         return keep_arms(arrays(self.believed, self.columns), kept)
 
     @cached_property

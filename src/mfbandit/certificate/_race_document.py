@@ -124,30 +124,30 @@ class RaceCertificate:
         return max(counts.values())
 
     @cached_property
-    def _place(self) -> int:
+    def _answer_index(self) -> int:
         return -1 if self.answer is None else self.problem.arms.index(self.answer)
 
     @cached_property
     def certified(self) -> bool:
         """Whether every other arm is beaten, or within epsilon."""
-        return self.answer is not None and self.race.certified(self._place)
+        return self.answer is not None and self.race.certified(self._answer_index)
 
     @cached_property
     def confidence(self) -> float:
         """How sure the answer is."""
-        return 0.0 if self.answer is None else self.race.confidence(self._place)
+        return 0.0 if self.answer is None else self.race.confidence(self._answer_index)
 
     @cached_property
     def tied(self) -> list[str]:
         """The arms whose true mean is known to be the answer's."""
-        return [] if self.answer is None else [self.problem.arms[b] for b in self.race.tied(self._place)]
+        return [] if self.answer is None else [self.problem.arms[b] for b in self.race.tied(self._answer_index)]
 
     @cached_property
     def evidence(self) -> list[dict[str, Any]]:
         """What speaks against each other arm: the level at which it is beaten; 0 if for certain."""
         if self.answer is None:
             return []
-        levels = np.exp(np.minimum(0.0, self.race.log_wrong(self._place)))
+        levels = np.exp(np.minimum(0.0, self.race.log_wrong(self._answer_index)))
         return [
             {"arm": arm, "level": float(level)}
             for arm, level in zip(self.problem.arms, levels, strict=True)

@@ -59,8 +59,8 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
 
 
 def _rounds(found: Any, problem: Problem, columns: list[int]) -> Iterator[BlockRound]:
-    for place, one in enumerate(_list(found, "rounds")):
-        what = f"round {place}"
+    for number, one in enumerate(_list(found, "rounds")):
+        what = f"round {number}"
         if not isinstance(one, Mapping) or set(one) != {"opened", "rows"}:
             raise InvalidInput(f"{what} must hold opened and rows")
         opened = [_numbers(entry, _OPENED, f"an opened block of {what}") for entry in _list(one["opened"], what)]
@@ -122,27 +122,27 @@ def log_faults(certificate: RaceCertificate) -> Iterator[str]:
     opened = dict.fromkeys(columns, 0)
     known = np.zeros((problem.n_arms, problem.n_fidelities), dtype=np.int64)
     declared: list[tuple[int, int]] = []
-    for place, one in enumerate(certificate.rounds):
+    for number, one in enumerate(certificate.rounds):
         for column, index, *leaders in one.opened:
             position = opened[column]
             opened[column] += 1
             if finite and position >= size:
-                yield f"round {place} opens more than the {size} blocks that there are"
+                yield f"round {number} opens more than the {size} blocks that there are"
                 return
             due = position if order is None else int(order[column, position])
             if index != due:
-                yield f"round {place} opens block {index}, where the seed gives {due}"
+                yield f"round {number} opens block {index}, where the seed gives {due}"
                 return
             if shared and position < len(declared):
                 if declared[position] != tuple(leaders):
-                    yield f"round {place} declares other leaders for block {index} than the fidelity that had it first"
+                    yield f"round {number} declares other leaders for block {index} than the fidelity that had it first"
                     return
             elif shared:
                 declared.append((leaders[0], leaders[1]))
         for arm, column, pulls in one.rows:
             known[arm, column] += pulls
             if known[arm, column] > opened[column]:
-                yield f"round {place} measures arm {problem.arms[arm]!r} on blocks that were not opened before"
+                yield f"round {number} measures arm {problem.arms[arm]!r} on blocks that were not opened before"
                 return
     asked = [one.pulls for one in certificate.rounds]
     if not sum(asked[:-1]) <= len(certificate.rewards) <= sum(asked):

@@ -138,19 +138,19 @@ def _no_one_order(certificate: Certificate) -> Iterator[str]:
     """Victories that go round in a circle, or that cannot have happened one after the other."""
     winners = {entry.arm: {entry.by} for entry in certificate.evidence}
     moments: dict[str, list[tuple[int, int]]] = {}
-    for place, entry in enumerate(certificate.evidence):
+    for position, entry in enumerate(certificate.evidence):
         for arm, side in ((entry.by, entry.winner), (entry.arm, entry.loser)):
             if side is not None:
-                moments.setdefault(arm, []).append((sum(side["pulls"]), place))
+                moments.setdefault(arm, []).append((sum(side["pulls"]), position))
     before: dict[Any, set[Any]] = {}
     for arm, known in moments.items():
         # All victories at one count of an arm's pulls come before all at the next one.
         counts = [list(group) for _, group in itertools.groupby(sorted(known), key=lambda moment: moment[0])]
         for earlier, later in itertools.pairwise(counts):
             between = (arm, earlier[0][0])
-            before[between] = {place for _, place in earlier}
-            for _, place in later:
-                before.setdefault(place, set()).add(between)
+            before[between] = {position for _, position in earlier}
+            for _, position in later:
+                before.setdefault(position, set()).add(between)
     for graph, said in (
         (winners, "arms cannot all be beaten by one another"),
         (before, "the victories in the evidence cannot have happened one after the other"),

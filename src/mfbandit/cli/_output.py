@@ -102,8 +102,8 @@ def print_table(
         pad_edge=False,
         padding=(0, 1, 0, 0) if terminal else (0, 2, 0, 0),
     )
-    for place, heading in enumerate(headings):
-        words = place == 0 or any(row[place][:1].isalpha() and row[place] != "infinite" for row in rows)
+    for position, heading in enumerate(headings):
+        words = position == 0 or any(row[position][:1].isalpha() and row[position] != "infinite" for row in rows)
         justify: Any = "left" if words else "right"
         table.add_column(Text(heading), justify=justify, overflow="fold")
     for row in rows:

@@ -50,8 +50,8 @@ class Evaluator:
 
     def __call__(self, pull: PullLike) -> float:
         """Return the reward of a pull, in reward units."""
-        arm = self._place(self.arms, pull.arm, "arm")
-        fidelity = self._place(self.fidelities, pull.fidelity, "fidelity")
+        arm = self._index(self.arms, pull.arm, "arm")
+        fidelity = self._index(self.fidelities, pull.fidelity, "fidelity")
         if self.instance.problem.blocks is not None:
             return self._on_block(pull, arm, fidelity)
         key = trial_key(int(pull.seed), self.seed)
@@ -79,10 +79,10 @@ class Evaluator:
         return min(max(reward, kind.low), kind.high)
 
     @staticmethod
-    def _place(places: dict[str, int], name: str, what: str) -> int:
-        if name not in places:
-            raise InvalidInput(f"the instance has no {what} {name!r}{closest(str(name), places)}")
-        return places[name]
+    def _index(known: dict[str, int], name: str, what: str) -> int:
+        if name not in known:
+            raise InvalidInput(f"the instance has no {what} {name!r}{closest(str(name), known)}")
+        return known[name]
 
 
 def evaluator(instance: Instance, seed: int = 0) -> Evaluator:

@@ -146,9 +146,9 @@ def _parse(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\s*\(at line (\d+), column (\d+)\)$", str(error))
+        position = re.search(r"\s*\(at line (\d+), column (\d+)\)$", str(error))
         reason = re.sub(r"\s*\(at [^)]*\)$", "", str(error))
-        line = int(place[1]) if place else text.count("\n") + 1
+        line = int(position[1]) if position else text.count("\n") + 1
         raise InstanceError(f"{source}, line {line}: not valid TOML: {reason}") from None
 
 

@@ -61,7 +61,7 @@ class GradeCache:
         self._candidates = {
             name: self._key_of(f"candidate {name!r}", kind, name, value) for name, value in candidates.items()
         }
-        self._items = [self._key_of(f"item {place}", item, unkeyed=place) for place, item in enumerate(items)]
+        self._items = [self._key_of(f"item {position}", item, unkeyed=position) for position, item in enumerate(items)]
         self._grades: dict[_Key, float] = {}
         self._answers: dict[_Key, Any] = {}
         self._paid: dict[str, float] = {}

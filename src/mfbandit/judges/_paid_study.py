@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mfbandit.model import Pull
 from mfbandit.study import Seeds
-from mfbandit.study.api import told_places
+from mfbandit.study.api import logged_pulls
 from mfbandit.study.state import BlockBook
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ class PaidStudy:
                 self._study.release(pulls)
                 self._ended = "complete"
                 return []
-        for place, pull in enumerate(pulls):
+        for position, pull in enumerate(pulls):
             price = self._price_of(pull)
             if price and self._paid() + sum(self._reserved.values()) + price > self._limit:
-                self._study.release(pulls[place:])
+                self._study.release(pulls[position:])
                 self._waits = bool(self._reserved)
                 self._ended = None if self._waits else "max_cost"
-                return pulls[:place]
+                return pulls[:position]
             self._reserved[pull.id] = price
         return pulls
 
@@ -140,20 +140,20 @@ def told_pulls(study: Study) -> Iterator[tuple[Pull, float]]:
     """The pulls of a study that have a reward, with it, in the order of asking."""
     problem, seeds = study.problem, Seeds(study.settings.seed)
     book = None if problem.blocks is None else BlockBook(study.settings)
-    for place, reward in told_places(study):
-        seed = seeds.seed(place.arm * problem.n_fidelities + place.fidelity, place.before)
+    for asked, reward in logged_pulls(study):
+        seed = seeds.seed(asked.arm * problem.n_fidelities + asked.fidelity, asked.before)
         if not math.isnan(reward):
             pull = Pull(
-                id=place.pull,
-                arm=problem.arms[place.arm],
-                fidelity=problem.fidelities[place.fidelity].name,
-                cost=place.cost,
+                id=asked.pull,
+                arm=problem.arms[asked.arm],
+                fidelity=problem.fidelities[asked.fidelity].name,
+                cost=asked.cost,
                 seed=seed,
-                index=place.before,
-                arm_index=place.arm,
-                fidelity_index=place.fidelity,
+                index=asked.before,
+                arm_index=asked.arm,
+                fidelity_index=asked.fidelity,
                 study=study.identity,
-                block=place.block,
-                block_seed=None if book is None else book.seed(place.fidelity, place.block or 0, seed),
+                block=asked.block,
+                block_seed=None if book is None else book.seed(asked.fidelity, asked.block or 0, seed),
             )
             yield pull, reward

@@ -97,7 +97,7 @@ def _picture(picture: Picture) -> str:
 
 
 def _table(table: Table) -> str:
-    text = [_is_text([row[place] for row in table.rows]) for place in range(len(table.headings))]
+    text = [_is_text([row[position] for row in table.rows]) for position in range(len(table.headings))]
     head = "".join(_cell("th", *pair) for pair in zip(table.headings, text, strict=True))
     body = "".join(
         f"<tr>{''.join(_cell('td', *pair) for pair in zip(row, text, strict=True))}</tr>\n" for row in table.rows

@@ -107,8 +107,8 @@ def result_columns(candidates: list[Candidate]) -> dict[str, Any]:
     columns = {}
     for key in keys:
         column = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
-        for place, one in enumerate(candidates):
+        for position, one in enumerate(candidates):
             if key in one:
-                column[place] = one[key]
+                column[position] = one[key]
         columns[f"param_{key}"] = column
     return columns

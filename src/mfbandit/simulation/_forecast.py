@@ -202,8 +202,8 @@ def forecast(
     _check(guessed, chosen, epsilon)
     most = _PATIENCE * _scale(guessed, delta) if max_cost is None else max_cost
     rows = []
-    for place, one in enumerate(chosen):
-        for columns in _subsets(guessed, every=place == 0):
+    for position, one in enumerate(chosen):
+        for columns in _subsets(guessed, every=position == 0):
             if one.truest_only and len(columns) > 1:
                 continue
             names = tuple(guessed.problem.fidelities[m].name for m in columns)

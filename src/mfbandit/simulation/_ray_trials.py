@@ -26,7 +26,7 @@ _PIECE_BYTES = 32 * 1024**2
 _LONGEST = 300
 
 
-class _Place(NamedTuple):
+class _Device(NamedTuple):
     """What plays a piece: its name in Ray, what a task of it asks for, and how many trials suit it."""
 
     resource: str
@@ -35,22 +35,22 @@ class _Place(NamedTuple):
     most: int
 
 
-_CORE = _Place("CPU", {"num_cpus": 1}, 1, 4096)
+_CORE = _Device("CPU", {"num_cpus": 1}, 1, 4096)
 #: Fewer trials would leave most of a GPU idle. Ray would end a process that used one after each task, and
 #: with it the machine code that it made, unless the number of calls is unlimited (0).
-_CARD = _Place("GPU", {"num_cpus": 1, "num_gpus": 1, "max_calls": 0}, 1 << 14, 1 << 17)
+_CARD = _Device("GPU", {"num_cpus": 1, "num_gpus": 1, "max_calls": 0}, 1 << 14, 1 << 17)
 
 
 def run_on_ray(simulator: Simulator, results: Results, advance: Advance) -> None:
     """Play all trials of a simulation on every core, or every GPU, of a cluster."""
-    place = _CARD if simulator.device == "cuda" else _CORE
+    device = _CARD if simulator.device == "cuda" else _CORE
     room = _PIECE_BYTES // sum(array[:1].nbytes for array in results)
     with contextlib.closing(RayCluster()) as cluster:
         ray = cluster.ray
-        workers = _count(ray, place)
+        workers = _count(ray, device)
         if workers < 1:
-            raise MfbanditError(f"device {simulator.device!r} needs a {place.resource}, and the Ray cluster has none")
-        task = cluster.task(_play, **place.options)
+            raise MfbanditError(f"device {simulator.device!r} needs a {device.resource}, and the Ray cluster has none")
+        task = cluster.task(_play, **device.options)
         sent = ray.put(simulator.simulation)
         same = (sent.hex(), sent, simulator.device, simulator.fingerprint)
 
@@ -62,17 +62,17 @@ def run_on_ray(simulator: Simulator, results: Results, advance: Advance) -> None
         try:
             run_all(
                 lambda first, last: cluster.start(task, *same, first, last),
-                pieces(len(results.cost), workers, place.least, max(1, min(place.most, room))),
-                lambda: 2 * max(1, _count(ray, place)),  # clusters grow and shrink
+                pieces(len(results.cost), workers, device.least, max(1, min(device.most, room))),
+                lambda: 2 * max(1, _count(ray, device)),  # clusters grow and shrink
                 take,
             )
         except ray.exceptions.RayError as error:
             raise _told(error) from error
 
 
-def _count(ray: Any, place: _Place) -> int:
+def _count(ray: Any, device: _Device) -> int:
     """How many cores or GPUs the cluster has now."""
-    return int(ray.cluster_resources().get(place.resource, 0))
+    return int(ray.cluster_resources().get(device.resource, 0))
 
 
 def _told(error: Any) -> MfbanditError:

@@ -194,8 +194,8 @@ def save(figure: Figure, stem: str) -> list[str]:
     return [f"{stem}.png", f"{stem}.svg"]
 
 
-def _curves(runs: Sequence[Runs], places: Sequence[float], values: Sequence[npt.NDArray[np.float64]]) -> list[_Curve]:
-    """Group runs by policy: mean and deviation of the values against the places."""
+def _curves(runs: Sequence[Runs], x_values: Sequence[float], values: Sequence[npt.NDArray[np.float64]]) -> list[_Curve]:
+    """Group runs by policy: mean and deviation of the values against the numbers in `x_values`."""
     if not runs:
         raise InvalidInput("there are no runs to draw")
     labels = list(dict.fromkeys(one.policy.label for one in runs))
@@ -204,8 +204,8 @@ def _curves(runs: Sequence[Runs], places: Sequence[float], values: Sequence[npt.
     curves = []
     for label in labels:
         points = sorted(
-            (place, float(value.mean()), float(value.std(ddof=1)) if len(value) > 1 else 0.0)
-            for one, place, value in zip(runs, places, values, strict=True)
+            (x, float(value.mean()), float(value.std(ddof=1)) if len(value) > 1 else 0.0)
+            for one, x, value in zip(runs, x_values, values, strict=True)
             if one.policy.label == label
         )
         x, mean, deviation = (np.array(part) for part in zip(*points, strict=True))
@@ -248,9 +248,9 @@ def _draw_growth(axes: Axes, curves: Sequence[_Curve], bounds: Sequence[Bound]) 
     for bound in bounds:
         axes.plot(bound.x, bound.y, color=PALE, linestyle=(0, (5, 3)), linewidth=1.2, zorder=2)
         ends.append((bound.label, PALE, float(bound.x[-1]), float(bound.y[-1])))
-    for place, curve in enumerate(curves):
+    for position, curve in enumerate(curves):
         # Curves may coincide: what lies below has the larger markers.
-        _line(axes, curve.x, curve.mean, curve, size=max(4.2, 9.0 - 1.6 * place))
+        _line(axes, curve.x, curve.mean, curve, size=max(4.2, 9.0 - 1.6 * position))
         ends.append((curve.label, curve.colour, float(curve.x[-1]), float(curve.mean[-1])))
     _plain_ticks(axes)
     label_ends(axes, ends)

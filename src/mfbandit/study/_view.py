@@ -142,8 +142,8 @@ class View:
             return self._unlike_normal()
         found = self.broken
         if settings.on_violation == "ignore" and self.arms and len(self.columns) > 1:
-            places, total = range(len(self.arms)), settings.problem.n_arms
-            found = broken_bounds(self.arrays, self.state, settings.alarm_level, self.arms, places, total)
+            positions, total = range(len(self.arms)), settings.problem.n_arms
+            found = broken_bounds(self.arrays, self.state, settings.alarm_level, self.arms, positions, total)
         return sentences(settings.problem, found, settings.on_violation)
 
     def _unlike_normal(self) -> list[str]:
@@ -172,7 +172,7 @@ class View:
             return dict.fromkeys(problem.arms, (-math.inf if low is None else low, math.inf if high is None else high))
         alpha = self.settings.delta / problem.n_arms
         found = {}
-        for place, arm in enumerate(self.arms):
-            low, high = interval(self.arrays, self.state, place, alpha)
+        for position, arm in enumerate(self.arms):
+            low, high = interval(self.arrays, self.state, position, alpha)
             found[problem.arms[arm]] = self.problem.reward.from_unit(low), self.problem.reward.from_unit(high)
         return found

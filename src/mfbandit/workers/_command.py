@@ -19,8 +19,8 @@ from mfbandit.workers._programs import Programs
 
 __all__ = ["Command", "check_timeout"]
 
-_PLACES = ("arm", "fidelity", "seed", "index", "id", "cost", "block", "block_seed")
-_PLACE = re.compile(r"\{([A-Za-z_]+)\}")
+_FIELDS = ("arm", "fidelity", "seed", "index", "id", "cost", "block", "block_seed")
+_FIELD = re.compile(r"\{([A-Za-z_]+)\}")
 
 
 def check_timeout(timeout: float | None, what: str = "timeout") -> None:
@@ -77,15 +77,15 @@ class Command:
 
     def __call__(self, pull: Pull) -> float | str:
         """Run the command for a pull; returns the reward that it prints."""
-        said = {place: getattr(pull, place) for place in _PLACES}
-        values = {place: "" if value is None else str(value) for place, value in said.items()}
+        said = {field: getattr(pull, field) for field in _FIELDS}
+        values = {field: "" if value is None else str(value) for field, value in said.items()}
         try:
             ended = self._programs.run(
                 pull.id,
-                [_PLACE.sub(lambda place: values.get(place[1], place[0]), word) for word in self.words],
+                [_FIELD.sub(lambda field: values.get(field[1], field[0]), word) for word in self.words],
                 self.timeout,
                 cwd=self.folder,
-                env={**os.environ, **{f"MFBANDIT_{place.upper()}": value for place, value in values.items()}},
+                env={**os.environ, **{f"MFBANDIT_{field.upper()}": value for field, value in values.items()}},
             )
         except (OSError, ValueError) as error:
             what = getattr(error, "strerror", None) or error
@@ -97,7 +97,7 @@ class Command:
     @property
     def asks_for_blocks(self) -> bool:
         """Whether its arguments have a place for the block of a pull."""
-        return any(place.startswith("block") for word in self.words for place in _PLACE.findall(word))
+        return any(field.startswith("block") for word in self.words for field in _FIELD.findall(word))
 
     def cancel(self, pull: Pull | None = None) -> None:
         """End the evaluation of a pull, or all that run in this process."""
@@ -140,11 +140,11 @@ def _words(command: str | Sequence[str]) -> list[str]:
         raise InvalidInput(f"the command {command!r} cannot be split into words: {error}") from None
     if not words or not all(isinstance(word, str) for word in words) or not words[0]:
         raise InvalidInput(f"a command is a program and its arguments, got {command!r}")
-    found = [place for word in words for place in _PLACE.findall(word)]
-    for place in found:
-        near = difflib.get_close_matches(place, _PLACES, n=1, cutoff=0.75)
-        if place not in _PLACES and near:
-            raise InvalidInput(f"the command has {{{place}}}; did you mean {{{near[0]}}}?")
-    if not set(found) & set(_PLACES):
+    found = [field for word in words for field in _FIELD.findall(word)]
+    for field in found:
+        near = difflib.get_close_matches(field, _FIELDS, n=1, cutoff=0.75)
+        if field not in _FIELDS and near:
+            raise InvalidInput(f"the command has {{{field}}}; did you mean {{{near[0]}}}?")
+    if not set(found) & set(_FIELDS):
         words += ["{arm}", "{fidelity}", "{seed}"]
     return words

@@ -106,7 +106,7 @@ class RayCluster:
         head = (host.strip("[]"), int(port)) if port.isdigit() else None
         nodes = [node for node in self.ray.nodes() if node["NodeID"] == context.get_node_id()]
         own = (nodes[0]["NodeManagerAddress"], nodes[0]["NodeManagerPort"]) if nodes else None
-        return [place if place is not None and _answers(place) else None for place in (head, own)]
+        return [address if address is not None and _answers(address) else None for address in (head, own)]
 
     def _give_up(self, why: str) -> NoReturn:
         self._lost = True

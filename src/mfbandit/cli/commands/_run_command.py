@@ -47,8 +47,8 @@ def run(
     )
     if file.evaluate is None:
         # The URL of a server may hold a password.
-        place = file.storage.removeprefix("sqlite:///") if file.storage.startswith("sqlite") else "STORAGE"
-        complain(f"{study} has no evaluator: the study is made; hand out its pulls by 'mfbandit ask {place}'")
+        where = file.storage.removeprefix("sqlite:///") if file.storage.startswith("sqlite") else "STORAGE"
+        complain(f"{study} has no evaluator: the study is made; hand out its pulls by 'mfbandit ask {where}'")
         result = opened.result()
     else:
         running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}

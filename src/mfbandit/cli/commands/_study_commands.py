@@ -52,10 +52,10 @@ def status(
     from mfbandit.storage import open_storage
     from mfbandit.study import load_study
 
-    place = open_storage(storage, existing=True, patience=patience)
-    names = list(place.headers())
+    store = open_storage(storage, existing=True, patience=patience)
+    names = list(store.headers())
     if study is None and len(names) != 1:
-        results = [load_study(place, name).result() for name in names]
+        results = [load_study(store, name).result() for name in names]
         if json:
             print_json([result.to_json() for result in results])
         elif results:
@@ -63,7 +63,7 @@ def status(
         else:
             print("The storage holds no study.")
         return
-    opened = load_study(place, study)
+    opened = load_study(store, study)
     result, out = opened.result(), _out(opened)
     if json:
         print_json({**result.to_json(), "out": out, "blocks": opened.settings.problem.blocks})

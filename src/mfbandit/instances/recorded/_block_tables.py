@@ -73,7 +73,7 @@ def collect_blocks(
         items[item] = None
         cell = (row.arm, row.fidelity, item)
         if cell in found:
-            raise InstanceError(f"{row.place}: {_named(cell)} has a reward already; it must have exactly one")
+            raise InstanceError(f"{row.where}: {_named(cell)} has a reward already; it must have exactly one")
         found[cell] = row.reward
     if not seen_arms:
         raise InstanceError("the table has no rows")
@@ -106,13 +106,13 @@ def collect_wide(
         raise InstanceError(f"the table has no column of an arm beside the block's, {block!r}")
     items: dict[str, None] = {}
     rows = []
-    for place, (item, *rewards) in records(source, (block, *names), ("block", *names)):
-        name = block_name(item, place)
+    for where, (item, *rewards) in records(source, (block, *names), ("block", *names)):
+        name = block_name(item, where)
         if name in items:
-            raise InstanceError(f"{place}: block {name!r} has a row already; it must have exactly one")
+            raise InstanceError(f"{where}: block {name!r} has a row already; it must have exactly one")
         items[name] = None
         rows.append(
-            [number(reward, f"reward of arm {arm!r}", place) for arm, reward in zip(names, rewards, strict=True)]
+            [number(reward, f"reward of arm {arm!r}", where) for arm, reward in zip(names, rewards, strict=True)]
         )
     if not rows:
         raise InstanceError("the table has no rows")

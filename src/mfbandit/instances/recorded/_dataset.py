@@ -171,7 +171,7 @@ def _column(file: Path, column: str, arms: tuple[str, ...], fidelities: tuple[st
         if row.arm in arms and row.fidelity in fidelities:
             k, m = arms.index(row.arm), fidelities.index(row.fidelity)
             if not math.isnan(values[k, m]):
-                raise InstanceError(f"{row.place} repeats arm {row.arm!r} at fidelity {row.fidelity!r}")
+                raise InstanceError(f"{row.where} repeats arm {row.arm!r} at fidelity {row.fidelity!r}")
             values[k, m] = row.reward
     for k, m in np.argwhere(np.isnan(values)):
         raise InstanceError(f"{file.name} has no {column} of arm {arms[k]!r} at fidelity {fidelities[m]!r}")

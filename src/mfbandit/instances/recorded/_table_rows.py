@@ -49,7 +49,7 @@ class Row(NamedTuple):
     arm: str
     fidelity: str
     reward: float
-    place: str
+    where: str
 
 
 def read_rows(source: TableSource, columns: Sequence[str] = ("arm", "fidelity", "reward")) -> Iterator[Row]:
@@ -71,10 +71,10 @@ def read_rows(source: TableSource, columns: Sequence[str] = ("arm", "fidelity", 
     Examples
     --------
     >>> next(read_rows([("gpt", "human", 1.0)]))
-    Row(arm='gpt', fidelity='human', reward=1.0, place='row 0')
+    Row(arm='gpt', fidelity='human', reward=1.0, where='row 0')
     """
-    for place, (arm, fidelity, reward) in records(source, column_names(columns), _ROW):
-        yield _row(arm, fidelity, reward, place, columns[2])
+    for where, (arm, fidelity, reward) in records(source, column_names(columns), _ROW):
+        yield _row(arm, fidelity, reward, where, columns[2])
 
 
 def read_block_rows(source: TableSource, block: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
@@ -94,26 +94,26 @@ def read_block_rows(source: TableSource, block: str, columns: Sequence[str]) -> 
     Examples
     --------
     >>> next(read_block_rows([(7, "gpt", "human", 1.0)], "question", ("arm", "fidelity", "reward")))
-    ('7', Row(arm='gpt', fidelity='human', reward=1.0, place='row 0'))
+    ('7', Row(arm='gpt', fidelity='human', reward=1.0, where='row 0'))
     """
     named = column_names(columns)
     if not isinstance(block, str) or block in named:
         raise InstanceError(f"block must be the name of another column than {', '.join(named)}, got {block!r}")
-    for place, (item, arm, fidelity, reward) in records(source, (block, *named), ("block", *_ROW)):
-        yield block_name(item, place), _row(arm, fidelity, reward, place, named[2])
+    for where, (item, arm, fidelity, reward) in records(source, (block, *named), ("block", *_ROW)):
+        yield block_name(item, where), _row(arm, fidelity, reward, where, named[2])
 
 
-def block_name(item: Any, place: str) -> str:
+def block_name(item: Any, where: str) -> str:
     """The name of a block, as it stands in a table."""
-    return as_name(_plain(item), f"{place}: the name of the block", InstanceError)
+    return as_name(_plain(item), f"{where}: the name of the block", InstanceError)
 
 
-def _row(arm: Any, fidelity: Any, reward: Any, place: str, column: str) -> Row:
+def _row(arm: Any, fidelity: Any, reward: Any, where: str, column: str) -> Row:
     return Row(
-        as_name(_plain(arm), f"{place}: the name of the arm", InstanceError),
-        as_name(_plain(fidelity), f"{place}: the name of the fidelity", InstanceError),
-        number(reward, column, place),
-        place,
+        as_name(_plain(arm), f"{where}: the name of the arm", InstanceError),
+        as_name(_plain(fidelity), f"{where}: the name of the fidelity", InstanceError),
+        number(reward, column, where),
+        where,
     )
 
 
@@ -123,7 +123,7 @@ def check_range(row: Row, kind: RewardKind | None) -> None:
         return
     hint = "; pass reward=Bounded(low, high) if that is its range" if kind == Bounded() else ""
     raise InstanceError(
-        f"{row.place}: the reward of arm {row.arm!r} at fidelity {row.fidelity!r} is {row.reward:g}, outside "
+        f"{row.where}: the reward of arm {row.arm!r} at fidelity {row.fidelity!r} is {row.reward:g}, outside "
         f"[{kind.low:g}, {kind.high:g}]{hint}"
     )
 
@@ -149,7 +149,7 @@ def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str
 
     Yields
     ------
-    place, values
+    where, values
         The words that name the line, and its texts.
     """
     lines = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
@@ -159,15 +159,15 @@ def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str
             raise InstanceError(f"the table {str(path)!r} is empty; its first line must name the columns")
         positions = [_position(header, column, str(path)) for column in columns]
         for values in lines:
-            place = f"line {lines.line_num} of {path.name}"
+            where = f"line {lines.line_num} of {path.name}"
             if not values:
                 continue
             if len(values) != len(header):
                 raise InstanceError(
-                    f"{place} has {len(values)} value{'s'[: len(values) != 1]}; "
+                    f"{where} has {len(values)} value{'s'[: len(values) != 1]}; "
                     f"the first line names {len(header)} columns"
                 )
-            yield place, [values[position].strip() for position in positions]
+            yield where, [values[position].strip() for position in positions]
     except csv.Error as error:
         raise InstanceError(f"line {lines.line_num} of {path.name} is not valid CSV: {error}") from None
 
@@ -212,17 +212,17 @@ def header_of(source: TableSource) -> list[str]:
     )
 
 
-def _values(row: Any, columns: Sequence[str], place: str, words: Sequence[str]) -> list[Any]:
+def _values(row: Any, columns: Sequence[str], where: str, words: Sequence[str]) -> list[Any]:
     if isinstance(row, Mapping):
         for column in columns:
             if column not in row:
-                raise InstanceError(f"{place} lacks the key {column!r}")
+                raise InstanceError(f"{where} lacks the key {column!r}")
         return [row[column] for column in columns]
     if isinstance(row, str | bytes) or not isinstance(row, Iterable):
-        raise InstanceError(f"{place} is {reprlib.repr(row)}; a row is ({', '.join(words)})")
+        raise InstanceError(f"{where} is {reprlib.repr(row)}; a row is ({', '.join(words)})")
     values = list(row)
     if len(values) != len(words):
-        raise InstanceError(f"{place} has {len(values)} value{'s'[: len(values) != 1]}; a row is ({', '.join(words)})")
+        raise InstanceError(f"{where} has {len(values)} value{'s'[: len(values) != 1]}; a row is ({', '.join(words)})")
     return values
 
 
@@ -258,20 +258,20 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def number(value: Any, column: str, place: str) -> float:
+def number(value: Any, column: str, where: str) -> float:
     """Return a reward as a finite float, or say what it is instead."""
     if value is None or (isinstance(value, str) and value.strip().lower() in _MISSING):
-        raise InstanceError(f"{place}: the {column} is missing")
+        raise InstanceError(f"{where}: the {column} is missing")
     try:
         if isinstance(value, bytes) or (isinstance(value, str) and "_" in value):
             raise TypeError
         number = float(value)
     except (TypeError, ValueError):
-        raise InstanceError(f"{place}: the {column} is {reprlib.repr(value)}, which is not a number") from None
+        raise InstanceError(f"{where}: the {column} is {reprlib.repr(value)}, which is not a number") from None
     if math.isnan(number):
-        raise InstanceError(f"{place}: the {column} is missing (NaN)")
+        raise InstanceError(f"{where}: the {column} is missing (NaN)")
     if math.isinf(number):
-        raise InstanceError(f"{place}: the {column} is {number}; it must be finite")
+        raise InstanceError(f"{where}: the {column} is {number}; it must be finite")
     return number + 0.0
 
 

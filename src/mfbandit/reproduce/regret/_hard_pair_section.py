@@ -137,13 +137,13 @@ def _budget_table(sums: Mapping[str, Sequence[float]], rates: Sequence[float]) -
     rows = [
         (
             label,
-            *(number(values[place]) for place in range(0, len(BUDGETS), 2)),
+            *(number(values[position]) for position in range(0, len(BUDGETS), 2)),
             f"{slope(BUDGETS, values):.3f}",
             f"{slope(BUDGETS[last:], values[last:]):.3f}",
         )
         for label, values in sums.items()
     ]
-    rate = (*(number(rates[place]) for place in range(0, len(BUDGETS), 2)), "0.667", "0.667")
+    rate = (*(number(rates[position]) for position in range(0, len(BUDGETS), 2)), "0.667", "0.667")
     records = [
         {"policy": label, "n_arms": N_ARMS, "budget": budget, "sum_of_regrets": value, "rate": bound}
         for label, values in sums.items()
@@ -154,7 +154,7 @@ def _budget_table(sums: Mapping[str, Sequence[float]], rates: Sequence[float]) -
         caption="Sum of the regrets on the hard pair, and the exponent of its growth (log-log slope).",
         headings=(
             "policy",
-            *(f"Λ = {BUDGETS[place]:,.0f}" for place in range(0, len(BUDGETS), 2)),
+            *(f"Λ = {BUDGETS[position]:,.0f}" for position in range(0, len(BUDGETS), 2)),
             "exponent",
             "last decade",
         ),

@@ -39,7 +39,7 @@ from mfbandit.study.state._study_state import StudyState
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
 
-__all__ = ["export_study", "import_study", "study_frame", "told_places"]
+__all__ = ["export_study", "import_study", "logged_pulls", "study_frame"]
 
 
 def export_study(study: Study, path: str | os.PathLike[str]) -> None:
@@ -91,25 +91,25 @@ def import_study(path: str | os.PathLike[str], storage: str | Storage | None = N
     trial = MemoryStorage()
     trial.create(chosen, text, records)
     open_study(trial, chosen, True)
-    place = open_storage(storage)
-    if not place.create(chosen, text, records):
+    store = open_storage(storage)
+    if not store.create(chosen, text, records):
         raise StudyError(f"a study named {chosen!r} exists already: import it under another name")
-    study = open_study(place, chosen, True)
-    study.closes_storage = place is not storage
+    study = open_study(store, chosen, True)
+    study.closes_storage = store is not storage
     return study
 
 
 def study_frame(study: Study) -> Any:
     """One row per pull that has a result, in the order of asking, as a pandas data frame."""
     problem = study.problem
-    told = list(told_places(study))
+    told = list(logged_pulls(study))
     columns = {
-        "pull": [place.pull for place, _ in told],
-        "round": [place.in_round for place, _ in told],
-        "arm": [problem.arms[place.arm] for place, _ in told],
-        "fidelity": [problem.fidelities[place.fidelity].name for place, _ in told],
-        "block": [place.block for place, _ in told],
-        "cost": [place.cost for place, _ in told],
+        "pull": [pull.pull for pull, _ in told],
+        "round": [pull.in_round for pull, _ in told],
+        "arm": [problem.arms[pull.arm] for pull, _ in told],
+        "fidelity": [problem.fidelities[pull.fidelity].name for pull, _ in told],
+        "block": [pull.block for pull, _ in told],
+        "cost": [pull.cost for pull, _ in told],
         "reward": [reward for _, reward in told],
     }
     if problem.blocks is None:
@@ -117,7 +117,7 @@ def study_frame(study: Study) -> Any:
     return optional("pandas", "data frames need pandas", "pandas").DataFrame(columns)
 
 
-class Place(NamedTuple):
+class LoggedPull(NamedTuple):
     """A pull that was asked for, by its place in the log."""
 
     pull: int
@@ -130,7 +130,7 @@ class Place(NamedTuple):
     cost: float
 
 
-def told_places(study: Study) -> Iterator[tuple[Place, float]]:
+def logged_pulls(study: Study) -> Iterator[tuple[LoggedPull, float]]:
     """The pulls of a study that have counted or wait to, with their rewards, in the order of asking.
 
     A cell of a race that could not be had has the reward NaN.
@@ -138,12 +138,12 @@ def told_places(study: Study) -> Iterator[tuple[Place, float]]:
     records = list(kept_records(study.storage.log(study.name)))
     rewards = dict.fromkeys(missing_cells(study.settings, records), math.nan)
     rewards.update({record.pull: record.value for record in records if record.kind == RESULT})
-    for place in _places(study.settings, [record for record in records if record.kind == ROUND]):
-        if place.pull in rewards:
-            yield place, rewards[place.pull]
+    for pull in _pulls_of_rounds(study.settings, [record for record in records if record.kind == ROUND]):
+        if pull.pull in rewards:
+            yield pull, rewards[pull.pull]
 
 
-def _places(settings: Settings, rounds: Sequence[Record]) -> Iterator[Place]:
+def _pulls_of_rounds(settings: Settings, rounds: Sequence[Record]) -> Iterator[LoggedPull]:
     """All pulls that were asked for."""
     costs, racing = settings.seen.costs.tolist(), settings.seen.blocks is not None
     opening = [fidelity.block_cost for fidelity in settings.problem.fidelities]
@@ -161,7 +161,7 @@ def _places(settings: Settings, rounds: Sequence[Record]) -> Iterator[Place]:
                 cost += opening[fidelity]
             for i in range(count):
                 block = None if blocks is None else blocks[row][i]
-                yield Place(pull + i, number, arm, fidelity, start + i, block, cost)
+                yield LoggedPull(pull + i, number, arm, fidelity, start + i, block, cost)
             pull += count
 
 
@@ -206,8 +206,8 @@ def _check_awaited(study_state: StudyState, record: Record) -> None:
     """Refuse news of a pull that was not asked for, or that has its result."""
     if record.kind == ROUND:
         return
-    place = record.pull - study_state.round.first
-    if not 0 <= place < study_state.round.size or study_state.round.told(place):
+    position = record.pull - study_state.round.first
+    if not 0 <= position < study_state.round.size or study_state.round.told(position):
         raise ValueError(f"pull {record.pull} is not awaited there")
 
 

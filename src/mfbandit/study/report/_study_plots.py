@@ -62,13 +62,13 @@ def intervals(result: Result, *, truth: str | None = None, title: str = "") -> F
     figure, (axes,) = canvas(1, width=7.2)
     figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(arms)))
     low, high = _reach(arms)
-    for place, arm in enumerate(arms):
+    for height, arm in enumerate(arms):
         colour = BEST if arm.arm == result.best else OTHER
         ends = max(arm.low, low), min(arm.high, high)
-        axes.plot(ends, [place, place], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
+        axes.plot(ends, [height, height], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
         mean = None if truth is None else arm.means.get(truth)
         if mean is not None:
-            axes.plot([mean], [place], "o", color="white", markeredgecolor=INK, markersize=5, zorder=3)
+            axes.plot([mean], [height], "o", color="white", markeredgecolor=INK, markersize=5, zorder=3)
     axes.set_yticks(range(len(arms)), [short_label(arm.arm) for arm in arms])
     axes.set_ylim(-0.7, len(arms) - 0.3)
     dotted = truth is not None and any(arm.means.get(truth) is not None for arm in arms)
@@ -104,10 +104,10 @@ def differences(result: Result, *, title: str = "") -> Figure:
     reach = min(0.0, *finite) - margin, max(0.0, *finite) + margin
     figure, (axes,) = canvas(1, width=7.2)
     figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(shown)))
-    for place, (_, (low, high)) in enumerate(shown):
+    for height, (_, (low, high)) in enumerate(shown):
         ends = max(low, reach[0]), min(high, reach[1])
         colour = BEST if low > 0.0 else OTHER
-        axes.plot(ends, [place, place], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
+        axes.plot(ends, [height, height], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
     axes.axvline(0.0, color=INK, linewidth=0.8)
     axes.set_yticks(range(len(shown)), [short_label(arm) for arm, _ in shown])
     axes.set_ylim(-0.7, len(shown) - 0.3)
@@ -145,16 +145,16 @@ def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
         costs.append(opening + sum(count * float(problem.costs[k, m]) for k, count in enumerate(pulls)))
     figure, (axes,) = canvas(1, width=7.2)
     figure.set_size_inches(7.2, 1.1 + 0.42 * max(2, len(costs)))
-    places = range(len(costs))[::-1]
+    heights = range(len(costs))[::-1]
     colours = [BEST if m == problem.truest else OTHER for m in range(len(costs))]
-    axes.barh(places, costs, color=colours, height=0.62)
-    axes.set_yticks(places, [short_label(fidelity.name) for fidelity in problem.fidelities])
+    axes.barh(heights, costs, color=colours, height=0.62)
+    axes.set_yticks(heights, [short_label(fidelity.name) for fidelity in problem.fidelities])
     axes.set_xlim(0, 1.35 * max(max(costs), 1e-12))
     total = sum(costs)
-    for place, cost, count in zip(places, costs, counts, strict=True):
+    for height, cost, count in zip(heights, costs, counts, strict=True):
         share = f" ({cost / total:.0%})" if total else ""
         text = f"  {amount(cost, 3)}{share} in {count:,} pull{'' if count == 1 else 's'}"
-        axes.text(cost, place, text, va="center", fontsize=9, color=INK)
+        axes.text(cost, height, text, va="center", fontsize=9, color=INK)
     axes.set_xlabel("cost")
     set_title(axes, title)
     return figure

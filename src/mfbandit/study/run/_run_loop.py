@@ -182,12 +182,12 @@ class _Run:
         self._start(pulls)
 
     def _start(self, pulls: list[Pull]) -> None:
-        for place, pull in enumerate(pulls):
+        for position, pull in enumerate(pulls):
             self.held.pop(pull.id, None)
             try:
                 self.running.start(pull)
             except BaseException:
-                self.held.update({pull.id: pull for pull in pulls[place:]})  # to be given back
+                self.held.update({pull.id: pull for pull in pulls[position:]})  # to be given back
                 raise
 
     def _collect_results(self) -> None:

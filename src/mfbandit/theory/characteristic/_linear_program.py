@@ -112,9 +112,9 @@ def solve(pairs: Pairs, cuts: Cuts, guess: Spending) -> tuple[Spending, FloatArr
     entries = np.concatenate([cuts.best * scale[0], cuts.rival * scale[1 + cuts.owners, None]], axis=1)
     size = np.maximum(entries.max(axis=1) / _LARGEST, 1.0)
     column = np.arange(fidelities)
-    places = np.concatenate([np.tile(column, (count, 1)), (1 + cuts.owners[:, None]) * fidelities + column], axis=1)
+    indices = np.concatenate([np.tile(column, (count, 1)), (1 + cuts.owners[:, None]) * fidelities + column], axis=1)
     matrix = csr_matrix(
-        ((-entries / size[:, None]).ravel(), places.ravel(), np.arange(count + 1) * 2 * fidelities),
+        ((-entries / size[:, None]).ravel(), indices.ravel(), np.arange(count + 1) * 2 * fidelities),
         shape=(count, len(scale) * fidelities),
     )
     unit = float(scale.sum())

@@ -179,8 +179,8 @@ class _Search:
         from_left = self.left_value + self.left_slope * width
         from_right = self.right_value - self.right_slope * width
         with np.errstate(divide="ignore", invalid="ignore"):
-            place = (from_right - self.left_value) / (self.left_slope - self.right_slope)
-            meeting = self.left_value + self.left_slope * place
+            at = (from_right - self.left_value) / (self.left_slope - self.right_slope)
+            meeting = self.left_value + self.left_slope * at
         # With one tangent only, the function cannot be lower than it is at the other end.
         one_sided = np.where(np.isnan(self.left_value), from_right, from_left)
         both = ~(np.isnan(self.left_value) | np.isnan(self.right_value))
