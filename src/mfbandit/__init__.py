@@ -24,7 +24,7 @@ from mfbandit.algorithms import (
     SuccessiveHalving,
     policy,
 )
-from mfbandit.calibration import Calibration, calibrate
+from mfbandit.calibration import Calibration, PilotNoise, calibrate
 from mfbandit.certificate import verify
 from mfbandit.errors import MfbanditError
 from mfbandit.instances import (
@@ -72,6 +72,7 @@ __all__ = [
     "MFRace",
     "MFTopTwo",
     "MfbanditError",
+    "PilotNoise",
     "Policy",
     "Problem",
     "Pull",

@@ -28,6 +28,7 @@ __all__ = [
     "closest",
     "fraction",
     "frozen",
+    "given_once",
     "is_number",
     "is_whole",
     "one_of",
@@ -316,3 +317,31 @@ def frozen(array: FloatArray) -> FloatArray:
     """Return the array itself, made read-only."""
     array.flags.writeable = False
     return array
+
+
+def given_once(option: str, found: Any, kind: type, keywords: dict[str, Any]) -> dict[str, Any]:
+    """What an option object or the keywords for the same say; both at once are refused.
+
+    Parameters
+    ----------
+    option : str
+        The name under which the object is passed.
+    found : object or None
+        The object.
+    kind : type
+        Its class.
+    keywords : dict
+        By field of the class: the name of the keyword, and its value, whose default is that of the field.
+    """
+    values = {field: value for field, (_, value) in keywords.items()}
+    if found is None:
+        return values
+    if not isinstance(found, kind):
+        raise InvalidInput(f"{option} must be a {kind.__name__}, got {found!r}")
+    for field, (keyword, value) in keywords.items():
+        if value != getattr(kind, field):
+            raise InvalidInput(
+                f"{option} and {keyword} are both given, {keyword}={value!r}: "
+                f"pass {option}={kind.__name__}({field}={value!r}) alone"
+            )
+    return {field: getattr(found, field) for field in keywords}

@@ -262,6 +262,19 @@ def test_use():
     assert plain.problem(3, [1, 2]).reward == mf.Bounded()
 
 
+def test_noise_as_an_object_says_the_same_as_its_keywords():
+    rewards = np.random.default_rng(5).random((60, 2, 12))
+    for noise in ("normal", "bounded"):
+        keywords = {"noise": noise, "noise_risk": 0.02, "paired": True, "shared_items": noise == "bounded"}
+        known = mf.PilotNoise(noise, risk=0.02, paired=True, shared_items=noise == "bounded")
+        assert calibrate(rewards, noise=known, confidence=0.8) == calibrate(rewards, confidence=0.8, **keywords)
+    assert calibrate(rewards, noise=mf.PilotNoise()) == calibrate(rewards)
+    with pytest.raises(InvalidInput, match=r"noise and paired are both given.*PilotNoise\(paired=True\) alone"):
+        calibrate(rewards, noise=mf.PilotNoise("normal"), paired=True)
+    with pytest.raises(InvalidInput, match=r"noise must be one of normal, .*, got 'small'"):
+        mf.PilotNoise("small")
+
+
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [

@@ -6,5 +6,6 @@ the rooms above it in CONTRIBUTING.md.
 
 from mfbandit.calibration._calibrate import calibrate
 from mfbandit.calibration._calibration import Calibration
+from mfbandit.calibration._pilot_noise import PilotNoise
 
-__all__ = ["Calibration", "calibrate"]
+__all__ = ["Calibration", "PilotNoise", "calibrate"]

@@ -55,12 +55,11 @@ from mfbandit._checks import FloatArray, Names, Numbers, fraction
 from mfbandit.calibration._bias_bounds import difference_bounds
 from mfbandit.calibration._calibration import Calibration
 from mfbandit.calibration._pilot_data import Pilot, read_pilot
+from mfbandit.calibration._pilot_noise import PilotNoise, as_pilot_noise
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Bernoulli, Gaussian, RewardKind, as_reward_kind
 
 __all__ = ["Calibration", "calibrate"]
-
-NOISE = ("normal", "bounded", "symmetric", "none", "binary")
 
 #: The share of single bounds that may fail, unless somebody says otherwise.
 _RISK = 0.1
@@ -76,7 +75,7 @@ def calibrate(
     fidelities: Names | None = None,
     truest: str | int | None = None,
     reward: str | RewardKind = "bounded",
-    noise: str | None = None,
+    noise: str | PilotNoise | None = None,
     noise_risk: float | None = None,
     paired: bool = False,
     shared_items: bool = False,
@@ -108,7 +107,8 @@ def calibrate(
         Student's t; the default where every cell has two rewards or more that differ. ``"bounded"``:
         rewards in their range, nothing else; the default where rewards with a range are all alike in
         some cell; needs hundreds of rewards per cell to be of use. ``"symmetric"``: as often too high as too low;
-        the default elsewhere; needs twice as many arms. ``"none"``: the means are exact.
+        the default elsewhere; needs twice as many arms. ``"none"``: the means are exact. Or a `PilotNoise`, which
+        says the next three, too.
     noise_risk
         The share beta of single differences whose bound may fail under "normal", "binary" or "bounded"
         noise; 0.1 by default, and less with shared items.
@@ -148,6 +148,7 @@ def calibrate(
     level = _probability("confidence", confidence)
     if too_few not in ("refuse", "span"):
         raise InvalidInput(f"too_few must be 'refuse' or 'span', got {too_few!r}")
+    known = as_pilot_noise(noise, noise_risk, paired, shared_items)
     pilot = read_pilot(
         data,
         sds=sds,
@@ -157,8 +158,8 @@ def calibrate(
         truest=truest,
         reward=as_reward_kind(reward),
     )
-    chosen = _noise(pilot, noise, bool(paired))
-    tail, beta = _risks((1 - level) / (2 if common_offset else 1), chosen, noise_risk, bool(shared_items))
+    chosen = _noise(pilot, known)
+    tail, beta = _risks((1 - level) / (2 if common_offset else 1), chosen, known)
     enough = pilot.n_tasks + 1 >= 1 / tail
     span = _span(pilot)
     if not enough and (too_few == "refuse" or span is None):
@@ -170,7 +171,7 @@ def calibrate(
         if not enough:
             biases[m] = float(span or 0.0)
             continue
-        lower, upper = difference_bounds(pilot, m, chosen, float(beta), paired=bool(paired))
+        lower, upper = difference_bounds(pilot, m, chosen, float(beta), paired=known.paired)
         if common_offset:
             low, high = -_quantile(-lower, pilot.tasks, tail), _quantile(upper, pilot.tasks, tail)
         else:
@@ -192,8 +193,8 @@ def calibrate(
         common_offset=bool(common_offset),
         informed=bool(enough),
         reward=pilot.reward,
-        paired=bool(paired),
-        shared_items=bool(shared_items),
+        paired=known.paired,
+        shared_items=known.shared_items,
     )
 
 
@@ -202,11 +203,9 @@ def _probability(name: str, value: object) -> Fraction:
     return Fraction(repr(fraction(name, value)))
 
 
-def _noise(pilot: Pilot, noise: str | None, paired: bool) -> str:
+def _noise(pilot: Pilot, known: PilotNoise) -> str:
     """The noise model; one that the data contradict is refused."""
-    noise = _default_noise(pilot, paired) if noise is None else noise
-    if noise not in NOISE:
-        raise InvalidInput(f"noise must be one of {', '.join(NOISE)}, got {noise!r}")
+    noise = _default_noise(pilot, known.paired) if known.kind is None else known.kind
     if noise in ("normal", "bounded", "binary") and pilot.counts is None:
         raise InvalidInput(f"{noise} noise is judged by sds and counts: give both, or repeats, or noise='symmetric'")
     if noise == "normal" and pilot.counts is not None and pilot.counts.min() < 2:
@@ -238,16 +237,16 @@ def _default_noise(pilot: Pilot, paired: bool) -> str:
     return "bounded" if alike else "normal"
 
 
-def _risks(alpha: Fraction, noise: str, risk: float | None, shared: bool) -> tuple[Fraction, Fraction]:
+def _risks(alpha: Fraction, noise: str, known: PilotNoise) -> tuple[Fraction, Fraction]:
     """The tail of the quantile, and beta, the risk of each single bound; together they keep alpha."""
-    given = None if risk is None else _probability("noise_risk", risk)
+    given = None if known.risk is None else _probability("noise_risk", known.risk)
     if noise == "none":
         return alpha, Fraction(0)
     if noise == "symmetric":
-        if shared:
+        if known.shared_items:
             raise InvalidInput("symmetric noise needs arms with items of their own: pass another noise")
         return alpha / 2, Fraction(1, 2)
-    if not shared:
+    if not known.shared_items:
         beta = Fraction(repr(_RISK)) if given is None else given
         return alpha * (1 - beta), beta
     beta = _shared_risk(alpha / 2) if given is None else given

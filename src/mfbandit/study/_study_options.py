@@ -6,12 +6,11 @@ Each has keywords of its own in `create_study`, `identify` and `allocate` too, o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from mfbandit._checks import fraction, is_number, one_of, whole_number
 from mfbandit.errors import InvalidInput
 
-__all__ = ["ON_FAILURE", "ON_VIOLATION", "BiasAlarm", "Failures", "given_once"]
+__all__ = ["ON_FAILURE", "ON_VIOLATION", "BiasAlarm", "Failures"]
 
 ON_FAILURE = ("stop", "retire", "worst")
 ON_VIOLATION = ("ignore", "stop", "drop", "widen")
@@ -79,31 +78,3 @@ class BiasAlarm:
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", fraction("level of BiasAlarm", self.level))
         one_of("then of BiasAlarm", self.then, ON_VIOLATION)
-
-
-def given_once(option: str, found: Any, kind: type, keywords: dict[str, Any]) -> dict[str, Any]:
-    """What an option object or the keywords for the same say; both at once are refused.
-
-    Parameters
-    ----------
-    option : str
-        The name under which the object is passed.
-    found : object or None
-        The object.
-    kind : type
-        Its class.
-    keywords : dict
-        By field of the class: the name of the keyword, and its value, whose default is that of the field.
-    """
-    values = {field: value for field, (_, value) in keywords.items()}
-    if found is None:
-        return values
-    if not isinstance(found, kind):
-        raise InvalidInput(f"{option} must be a {kind.__name__}, got {found!r}")
-    for field, (keyword, value) in keywords.items():
-        if value != getattr(kind, field):
-            raise InvalidInput(
-                f"{option} and {keyword} are both given, {keyword}={value!r}: "
-                f"pass {option}={kind.__name__}({field}={value!r}) alone"
-            )
-    return {field: getattr(found, field) for field in keywords}

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
+from mfbandit._checks import given_once
 from mfbandit.algorithms import Policy
 from mfbandit.algorithms import policy as read_policy
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Problem
 from mfbandit.storage import PATIENCE_SECONDS, Storage
-from mfbandit.study._study_options import BiasAlarm, Failures, given_once
+from mfbandit.study._study_options import BiasAlarm, Failures
 from mfbandit.study.api._open_study import create_study
 from mfbandit.workers import Evaluate, Ray, Resources
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from mfbandit._checks import given_once
 from mfbandit.algorithms import Policy
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.model import Problem
@@ -15,7 +16,7 @@ from mfbandit.study._policy_digest import PolicyCode, policy_digest
 from mfbandit.study._reward_check import plain_text
 from mfbandit.study._settings import Header, Settings, read_header, write_header
 from mfbandit.study._study import Study
-from mfbandit.study._study_options import BiasAlarm, Failures, given_once
+from mfbandit.study._study_options import BiasAlarm, Failures
 
 __all__ = ["DEFAULT_NAME", "check_name", "create_study", "load_study", "open_study"]
 
@@ -129,31 +130,31 @@ def create_study(
     chosen = check_name(DEFAULT_NAME if name is None else name)
     # The digest makes the policy ready: one that does not suit the problem says so before anything is stored.
     header = Header(settings, secrets.token_hex(8), policy_digest(settings))
-    with _opened(storage, False, patience) as place:
-        if place.create(chosen, write_header(header)):
-            study = Study(place, chosen, header, durable)
+    with _opened(storage, False, patience) as store:
+        if store.create(chosen, write_header(header)):
+            study = Study(store, chosen, header, durable)
         elif load_if_exists:
-            read_header(place.headers()[chosen], chosen).settings.check_same(settings, chosen)
-            study = open_study(place, chosen, durable, allow_changed_policy)
+            read_header(store.headers()[chosen], chosen).settings.check_same(settings, chosen)
+            study = open_study(store, chosen, durable, allow_changed_policy)
             if not study.current().ended:
                 study.code.check()
         else:
             raise StudyError(
                 f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
             )
-        study.closes_storage = place is not storage
+        study.closes_storage = store is not storage
         return study
 
 
 @contextmanager
 def _opened(storage: str | Storage | None, existing: bool, patience: float) -> Iterator[Storage]:
     """Open a storage for a study; should that fail, what was opened is closed again."""
-    place = open_storage(storage, existing=existing, patience=patience)
+    store = open_storage(storage, existing=existing, patience=patience)
     try:
-        yield place
+        yield store
     except BaseException:
-        if place is not storage:
-            place.close()
+        if store is not storage:
+            store.close()
         raise
 
 
@@ -185,11 +186,11 @@ def load_study(
     -------
     Study
     """
-    with _opened(storage, True, patience) as place:
+    with _opened(storage, True, patience) as store:
         study = open_study(
-            place, _only_name(place) if name is None else check_name(name), durable, allow_changed_policy
+            store, _only_name(store) if name is None else check_name(name), durable, allow_changed_policy
         )
-        study.closes_storage = place is not storage
+        study.closes_storage = store is not storage
         return study
 
 
