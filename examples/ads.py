@@ -15,7 +15,6 @@ from pathlib import Path
 import mfbandit as mf
 from mfbandit.datasets import load_dataset
 from mfbandit.engines import allocate
-from mfbandit.tables import evaluator
 
 SETS = ("obd_men_groups", "obd_men_items")
 POLICIES = ("elimination", "mf-commit", "mf-ucb", "ucb-top")
@@ -35,7 +34,7 @@ def compare(instance: mf.Instance, trials: int = 20) -> None:
 
 
 def spend(instance: mf.Instance, budget: float = 2_000.0) -> None:
-    result = allocate(instance.problem, evaluator(instance), budget, policy="elimination", progress=False)
+    result = allocate(instance.problem, instance.evaluator(), budget, policy="elimination", progress=False)
     shown = f"{result.pulls:,} impressions and would show {result.best!r}"
     print(f"  A study spent {result.cost:,.0f} on {shown}.\n")
 

@@ -188,8 +188,6 @@ def _table(path: Any, problem: Problem, folder: Path) -> Instance:
 
 def _replay(instance: Instance, problem: Problem, options: dict[str, Any]) -> Callable[[Any], float]:
     """Rewards drawn from an instance, which must know all that the problem names."""
-    from mfbandit.instances import evaluator
-
     names = [fidelity.name for fidelity in problem.fidelities]
     known = [fidelity.name for fidelity in instance.problem.fidelities]
     for what, wanted, there in (("arm", problem.arms, instance.problem.arms), ("fidelity", names, known)):
@@ -202,7 +200,7 @@ def _replay(instance: Instance, problem: Problem, options: dict[str, Any]) -> Ca
             f"[evaluator] replays rewards with blocks = {instance.problem.blocks}, but [problem] has blocks = "
             f"{problem.blocks}: both must be the same"
         )
-    return evaluator(instance, options.get("seed", 0))
+    return instance.evaluator(options.get("seed", 0))
 
 
 def load_function(path: Any, folder: Path | None = None) -> Callable[[Any], Any]:

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.confidence.processes._stream_sums import StreamSums, sums_of
-from mfbandit.core import GAUSSIAN, Arrays, State, kernel, slot
+from mfbandit.confidence.processes._stream_sums import above, below, log_e_above, log_e_below, sums_of
+from mfbandit.core import GAUSSIAN, Arrays, State, kernel
 
 __all__ = ["arm_interval", "arm_log_e_above", "arm_log_e_below"]
 
@@ -27,26 +27,6 @@ _LOG_2 = math.log(2.0)
 _STEPS = 100
 #: The bracket is done when it is this small against the distance from the mean.
 _PRECISION = 1e-10
-
-
-@slot
-def above(problem: Arrays, width: float, stream: StreamSums) -> float:
-    """Upper confidence bound of one stream."""
-
-
-@slot
-def below(problem: Arrays, width: float, stream: StreamSums) -> float:
-    """Lower confidence bound of one stream."""
-
-
-@slot
-def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
-    """Log e-value of one stream against "mean <= q"."""
-
-
-@slot
-def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
-    """Log e-value of one stream against "mean >= q"."""
 
 
 @kernel

@@ -38,8 +38,8 @@ from typing import Any
 from mfbandit._checks import fraction
 from mfbandit.confidence._golden_section import Bracket, bracket_of, left_part, right_part
 from mfbandit.confidence.processes._by_name import process_kernels
-from mfbandit.confidence.processes._stream_sums import StreamSums, sums_of
-from mfbandit.core import BERNOULLI, GAUSSIAN, Arrays, State, bind, kernel, slot
+from mfbandit.confidence.processes._stream_sums import log_e_above, log_e_below, sums_of
+from mfbandit.core import BERNOULLI, GAUSSIAN, Arrays, State, bind, kernel
 from mfbandit.model import Problem
 
 __all__ = ["BrokenBound", "alarm", "alarm_kernel", "alarm_threshold", "arm_alarm", "pair_alarm"]
@@ -48,16 +48,6 @@ __all__ = ["BrokenBound", "alarm", "alarm_kernel", "alarm_threshold", "arm_alarm
 _SLACK = 1e-6
 #: Each step but the first shortens the bracket by 0.618: these shorten it below a billionth.
 _STEPS = 45
-
-
-@slot
-def log_e_above(problem: Arrays, stream: StreamSums, q: float) -> float:
-    """Log e-value of one stream against "mean <= q"."""
-
-
-@slot
-def log_e_below(problem: Arrays, stream: StreamSums, q: float) -> float:
-    """Log e-value of one stream against "mean >= q"."""
 
 
 @kernel

@@ -11,12 +11,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mfbandit._checks import FloatArray
 from mfbandit.instances import Instance
 from mfbandit.theory._conditions import Explore
-from mfbandit.theory._identification import gaps, lower_bound, optimal_fidelity
+from mfbandit.theory._identification import behind, gaps, lower_bound, optimal_fidelity, sum_of_inverse_squares
 from mfbandit.theory._scale import paper_unit
 from mfbandit.theory._upper import LUCBCase, bound_of, upper_bound
 from mfbandit.theory.characteristic._characteristic import limit
@@ -69,28 +67,15 @@ def corrected_hardness(instance: Instance, top: float | None = None, second: flo
     ancillary = gaps(instance, top, second) / unit / np.sqrt(costs)
     reached = optimal_fidelity(instance, top, second)
     rows = np.arange(len(costs))
-    behind, seen_behind = _behind(true, reached), _behind(ancillary, reached)
-    by_index = _sum_of_squares(seen_behind)
-    by_truth = _sum_of_squares(np.where(behind > 0.0, behind, seen_behind))
+    lag, seen_lag = behind(true, reached), behind(ancillary, reached)
+    by_index = sum_of_inverse_squares(seen_lag)
+    by_truth = sum_of_inverse_squares(np.where(lag > 0.0, lag, seen_lag))
     efficiency = true[rows, reached]
     if (efficiency <= 0.0).any():
         return CorrectedHardness(math.inf, by_truth, by_index, math.inf)
     terms = 1.0 / efficiency**2
     sweeps = costs.sum(axis=1) / costs.min(axis=1)
     return CorrectedHardness(float(terms.sum()), by_truth, by_index, float((sweeps * terms).sum()))
-
-
-def _behind(efficiency: FloatArray, reached: NDArray[np.intp]) -> FloatArray:
-    """How much less efficient every fidelity is than the one reached; infinite there."""
-    rows = np.arange(len(efficiency))
-    behind = np.asarray(efficiency[rows, reached][:, None] - efficiency)
-    behind[rows, reached] = math.inf
-    return behind
-
-
-def _sum_of_squares(behind: FloatArray) -> float:
-    with np.errstate(divide="ignore"):
-        return float((behind**-2.0).sum())
 
 
 def corrected_upper_bound(

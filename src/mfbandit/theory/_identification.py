@@ -19,6 +19,7 @@ from mfbandit.theory.divergence._divergence import divergences
 
 __all__ = [
     "Hardness",
+    "behind",
     "conservative_fidelity",
     "gaps",
     "hardness",
@@ -27,6 +28,7 @@ __all__ = [
     "lower_bound_costs",
     "optimal_fidelity",
     "separating_information",
+    "sum_of_inverse_squares",
 ]
 
 
@@ -157,12 +159,21 @@ def _separation(gap: FloatArray, costs: FloatArray) -> float:
     efficiency = gap / np.sqrt(costs)
     if len(efficiency) == 1:
         return 0.0
+    return sum_of_inverse_squares(behind(efficiency, efficiency.argmax(axis=1)))
+
+
+def behind(efficiency: FloatArray, chosen: NDArray[np.intp]) -> FloatArray:
+    """How much less efficient every fidelity of an arm is than the chosen one; infinite there."""
     rows = np.arange(len(efficiency))
-    chosen = efficiency.argmax(axis=1)
-    behind = efficiency[rows, chosen][:, None] - efficiency
-    behind[rows, chosen] = math.inf
+    found = np.asarray(efficiency[rows, chosen][:, None] - efficiency)
+    found[rows, chosen] = math.inf
+    return found
+
+
+def sum_of_inverse_squares(values: FloatArray) -> float:
+    """Sum of 1 / x^2; infinite if there is a 0."""
     with np.errstate(divide="ignore"):
-        return float((behind**-2.0).sum())
+        return float((values**-2.0).sum())
 
 
 def lower_bound_costs(instance: Instance) -> FloatArray:

@@ -41,14 +41,14 @@ def demo(
     from mfbandit.algorithms import default_policy
     from mfbandit.algorithms import policy as read_policy
     from mfbandit.cli._result_text import end_code
-    from mfbandit.instances import evaluator, load_instance
+    from mfbandit.instances import load_instance
 
     instance = load_instance("judges")
     policy = read_policy(default_policy(instance.problem))
     study = _new_study(instance, policy, out, seed)
     if not json:
         _introduce(instance)
-    result = study.optimize(evaluator(instance, seed), workers=workers)
+    result = study.optimize(instance.evaluator(seed), workers=workers)
     if result.status != "certified":
         _tell(result, None, instance, [], json)
         raise typer.Exit(end_code(result))

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.confidence.processes._stream_sums import StreamSums, sums_of
-from mfbandit.core import Arrays, State, kernel, slot
+from mfbandit.confidence.processes._stream_sums import above, below, sums_of
+from mfbandit.core import Arrays, State, kernel
 
 __all__ = ["high", "line", "low"]
-
-
-@slot
-def above(problem: Arrays, width: float, stream: StreamSums) -> float:
-    """Upper confidence bound from statistics."""
-
-
-@slot
-def below(problem: Arrays, width: float, stream: StreamSums) -> float:
-    """Lower confidence bound from statistics."""
 
 
 @kernel
