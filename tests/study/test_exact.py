@@ -12,8 +12,7 @@ import pytest
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.algorithms import REGISTRY
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import REGISTRY, read_policy
 from mfbandit.study import Study, create_study, load_study
 from mfbandit.study.state._round_record import dump_state
 

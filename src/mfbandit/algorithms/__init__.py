@@ -14,7 +14,7 @@ from mfbandit.algorithms._mf_commit import Beliefs, MFCommit
 from mfbandit.algorithms._mf_ucb import MFUCB
 from mfbandit.algorithms._parts import put
 from mfbandit.algorithms._policy import Policy
-from mfbandit.algorithms._registry import REGISTRY, Entry, default_policy, policy
+from mfbandit.algorithms._registry import REGISTRY, Entry, default_policy, policy, read_policy
 from mfbandit.algorithms._successive_halving import Rungs, SuccessiveHalving
 from mfbandit.algorithms.lucb._lucb import LUCB
 from mfbandit.algorithms.mf_grad._mf_grad import MFGrad
@@ -44,5 +44,6 @@ __all__ = [
     "default_policy",
     "policy",
     "put",
+    "read_policy",
     "theorem_epsilon",
 ]

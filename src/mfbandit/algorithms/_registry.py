@@ -43,6 +43,7 @@ __all__ = [
     "SuccessiveHalving",
     "default_policy",
     "policy",
+    "read_policy",
 ]
 
 
@@ -194,8 +195,10 @@ def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     return entry.kind(**entry.preset, **read)
 
 
-def policy(what: str | Policy | Mapping[str, Any]) -> Policy:
+def read_policy(what: str | Policy | Mapping[str, Any]) -> Policy:
     """Read a policy from its string form or its JSON object; a policy object is returned as it is.
+
+    `mfbandit.policy` is the same function.
 
     Parameters
     ----------
@@ -204,9 +207,10 @@ def policy(what: str | Policy | Mapping[str, Any]) -> Policy:
 
     Examples
     --------
-    >>> policy("mf-toptwo:batch=4")
+    >>> import mfbandit as mf
+    >>> mf.policy("mf-toptwo:batch=4")
     MFTopTwo(fidelities='all', batch=4, independent=False, evidence='auto')
-    >>> policy(policy("lucb-c:batch=4").to_json()).label
+    >>> mf.policy(mf.policy("lucb-c:batch=4").to_json()).label
     'lucb-c:batch=4'
     """
     if isinstance(what, Policy):
@@ -227,3 +231,7 @@ def policy(what: str | Policy | Mapping[str, Any]) -> Policy:
             raise PolicyError(f"option {key.strip()!r} is given twice in {what!r}")
         options[key.strip()] = value.strip()
     return _from_options(name.strip(), options)
+
+
+#: The public name. Inside the library `policy` is what parameters and variables are called.
+policy = read_policy

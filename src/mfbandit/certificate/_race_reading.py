@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import read_policy
 from mfbandit.certificate._document import FORMAT, VERSION
 from mfbandit.certificate._race_document import BLOCKS, BlockRound, RaceCertificate
 from mfbandit.certificate._reading import check_parts, read_digest, read_mapping

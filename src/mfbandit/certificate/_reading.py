@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import read_policy
 from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, Certificate, Entry
 from mfbandit.certificate._statistics import ACTIVE, ALL, read_count, read_number, read_side
 from mfbandit.core import Goal

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mfbandit._checks import as_list, as_positive
-from mfbandit.algorithms import default_policy
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import default_policy, read_policy
 from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
 from mfbandit.judges._bill import Bill, GraderBill
 from mfbandit.judges._grade_cache import GradeCache, Subject

@@ -213,8 +213,8 @@ class Problem:
         """
         unbiased = np.flatnonzero(~self.biases.any(axis=0))
         # Columns of equal cost must tie exactly, so the mean is taken the same way in each.
-        dearness = [float(np.mean(np.ascontiguousarray(self.costs[:, m]))) for m in unbiased]
-        return int(max(zip(dearness, unbiased, strict=True))[1])
+        mean_costs = [float(np.mean(np.ascontiguousarray(self.costs[:, m]))) for m in unbiased]
+        return int(max(zip(mean_costs, unbiased, strict=True))[1])
 
     def widened(self, added: Mapping[int, float]) -> Problem:
         """The problem with wider bias bounds, up to the width of the rewards' range.

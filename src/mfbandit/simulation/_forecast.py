@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfbandit._checks import as_list
-from mfbandit.algorithms import Policy
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import Policy, read_policy
 from mfbandit.errors import InvalidInput
 from mfbandit.formatting import amount
 from mfbandit.instances import Instance, load_instance

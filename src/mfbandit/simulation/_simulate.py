@@ -7,8 +7,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from mfbandit.algorithms import Policy, default_policy
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from mfbandit._checks import fraction, one_of, positive_number, whole_number
-from mfbandit.algorithms import Policy, default_policy
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.model import Problem

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.algorithms import REGISTRY, Policy
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import REGISTRY, Policy, read_policy
 from mfbandit.core import State, fields, uniform
 from mfbandit.errors import PolicyError
 from mfbandit.instances import BlockTableLaw, Instance

@@ -38,8 +38,7 @@ def demo(
 
     Example: [bold]mfbandit demo --out demo[/bold]
     """
-    from mfbandit.algorithms import default_policy
-    from mfbandit.algorithms import policy as read_policy
+    from mfbandit.algorithms import default_policy, read_policy
     from mfbandit.cli._result_text import end_code
     from mfbandit.instances import load_instance
 

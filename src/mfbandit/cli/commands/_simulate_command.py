@@ -61,8 +61,7 @@ def simulate(
 
     Example: [bold]mfbandit simulate figure-1a -p elimination -p mf-ucb --budget 100000 --trials 20[/bold]
     """
-    from mfbandit.algorithms import default_policy
-    from mfbandit.algorithms import policy as read_policy
+    from mfbandit.algorithms import default_policy, read_policy
     from mfbandit.core import Goal
     from mfbandit.instances import load_instance
     from mfbandit.simulation import simulate as run

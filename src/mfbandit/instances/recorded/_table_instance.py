@@ -262,5 +262,5 @@ def _observed(means: FloatArray, costs: Any) -> FloatArray:
 
 def _truest(costs: FloatArray) -> int:
     """The fidelity of the largest cost, of several the last."""
-    dearness = costs if costs.ndim == 1 else costs.mean(axis=0)
-    return len(dearness) - 1 - int(np.argmax(dearness[::-1]))
+    mean_costs = costs if costs.ndim == 1 else costs.mean(axis=0)
+    return len(mean_costs) - 1 - int(np.argmax(mean_costs[::-1]))

@@ -7,8 +7,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from mfbandit._checks import given_once
-from mfbandit.algorithms import Policy
-from mfbandit.algorithms import policy as read_policy
+from mfbandit.algorithms import Policy, read_policy
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Problem
 from mfbandit.storage import PATIENCE_SECONDS, Storage
