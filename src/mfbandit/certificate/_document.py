@@ -16,7 +16,17 @@ from mfbandit.confidence import confidence, is_proven, threshold
 from mfbandit.core import Algorithm, Arrays, Goal, State, arrays, keep_arms, new_state
 from mfbandit.model import Bernoulli, Gaussian, Problem
 
-__all__ = ["FORMAT", "STATISTICS", "VERSION", "Certificate", "Entry", "complement", "listed"]
+__all__ = [
+    "FORMAT",
+    "STATISTICS",
+    "VERSION",
+    "Certificate",
+    "Entry",
+    "claim_of",
+    "complement",
+    "fingerprint_of",
+    "listed",
+]
 
 FORMAT, VERSION = "mfbandit certificate", 2
 STATISTICS = ("pulls", "sums", "squares", "deviations")
@@ -248,7 +258,7 @@ class Certificate:
             "widened": dict(self.widened or {}),
             "fidelities": self.columns,
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(content)
 
     def to_json(self) -> dict[str, Any]:
         """The certificate as a plain JSON object: what was measured, and what follows from it."""
@@ -279,6 +289,11 @@ class Certificate:
             "evidence": [entry.to_json() for entry in self.evidence],
             "fingerprint": self.fingerprint,
         }
+
+
+def fingerprint_of(content: dict[str, Any]) -> str:
+    """Digest of what a claim is about, whatever the order of its parts."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def complement(delta: float) -> str:

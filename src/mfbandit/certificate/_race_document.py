@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mfbandit.algorithms import Policy
-from mfbandit.certificate._document import FORMAT, VERSION, claim_of, listed
+from mfbandit.certificate._document import FORMAT, VERSION, claim_of, fingerprint_of, listed
 from mfbandit.certificate._measured import Measured
 from mfbandit.confidence.race import Race
 from mfbandit.model import Bernoulli, Gaussian, Problem
@@ -237,7 +235,7 @@ class RaceCertificate:
             "tied": self.tied,
             "fidelities": self.columns,
         }
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return fingerprint_of(content)
 
     def to_json(self) -> dict[str, Any]:
         """The certificate as a plain JSON object: what was measured, and what follows from it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from mfbandit.reproduce._default_policy import DEFAULT, identify_then_exploit
 from mfbandit.reproduce._experiment import Request
 from mfbandit.reproduce._section import Picture, Table, number
 from mfbandit.simulation import Bound, growth_against_budget, save, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Growth", "measure", "slope", "work"]
 
@@ -52,24 +55,12 @@ def measure(order: Request) -> Growth:
     """Simulate all policies on both instances of the pair, made anew for every budget and number of arms."""
     by_budget = {label: [_sum_of_regrets(label, N_ARMS, budget, order) for budget in BUDGETS] for label in POLICIES}
     rates = [theory.regret_lower_rate(N_ARMS, budget) for budget in BUDGETS]
-    figure = growth_against_budget(
-        BUDGETS,
-        by_budget,
-        bounds=[Bound("K^(1/3) Λ^(2/3) (D.1)", BUDGETS, rates)],
-        ylabel="sum of the regrets on the two instances",
-        title=f"Hard pair of Theorem D.1, K = {N_ARMS}, gap (K/Λ)^(1/3)",
-    )
+    figure = _figure(BUDGETS, by_budget, rates, f"K = {N_ARMS}")
     save(figure, str(order.out / "regret-hard-pair"))
 
     by_arms = {label: [_sum_of_regrets(label, arms, BUDGET, order) for arms in ARMS] for label in POLICIES}
     arm_rates = [theory.regret_lower_rate(arms, BUDGET) for arms in ARMS]
-    figure = growth_against_budget(
-        ARMS,
-        by_arms,
-        bounds=[Bound("K^(1/3) Λ^(2/3) (D.1)", ARMS, arm_rates)],
-        ylabel="sum of the regrets on the two instances",
-        title=f"Hard pair of Theorem D.1, Λ = {BUDGET:,.0f}, gap (K/Λ)^(1/3)",
-    )
+    figure = _figure(ARMS, by_arms, arm_rates, f"Λ = {BUDGET:,.0f}")
     axes = figure.axes[0]
     axes.set_xlabel("number of arms K")
     axes.set_xticks(ARMS, [str(arms) for arms in ARMS])
@@ -81,6 +72,19 @@ def measure(order: Request) -> Growth:
         ),
         (_budget_table(by_budget, rates), _arms_table(by_arms, arm_rates)),
         [*_findings(by_budget, rates), *_arms_findings(by_arms)],
+    )
+
+
+def _figure(
+    sizes: Sequence[float], regrets: Mapping[str, Sequence[float]], rates: Sequence[float], fixed: str
+) -> Figure:
+    """Regrets against what grows, beside the rate of the theorem; `fixed` says what does not grow."""
+    return growth_against_budget(
+        sizes,
+        regrets,
+        bounds=[Bound("K^(1/3) Λ^(2/3) (D.1)", sizes, rates)],
+        ylabel="sum of the regrets on the two instances",
+        title=f"Hard pair of Theorem D.1, {fixed}, gap (K/Λ)^(1/3)",
     )
 
 
