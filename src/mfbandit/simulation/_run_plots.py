@@ -21,14 +21,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit._plot_style import PALE, assign_looks, canvas, label_ends, matplotlib_or_explain, set_title, short_names
+from mfbandit._plot_style import (
+    PALE,
+    assign_looks,
+    canvas,
+    label_ends,
+    matplotlib_or_explain,
+    set_title,
+    short_label,
+    short_names,
+)
 from mfbandit.errors import InvalidInput
 from mfbandit.files import complete_file
 from mfbandit.simulation._runs import Runs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-from mfbandit._plot_style import short_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
