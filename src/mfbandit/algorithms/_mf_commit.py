@@ -33,7 +33,7 @@ from typing import ClassVar, NamedTuple
 
 from mfbandit.algorithms._parts import put
 from mfbandit.algorithms._policy import Policy, positive
-from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, Algorithm, Arrays, Floats, Goal, Ints, State, floats, kernel
+from mfbandit.core import BOUNDED, GAUSSIAN, PULLS, Ahead, Algorithm, Arrays, Floats, Goal, Ints, State, floats, kernel
 from mfbandit.errors import PolicyError
 
 __all__ = ["MFCommit", "MfCommitParams", "plan", "recommend"]
@@ -259,4 +259,5 @@ class MFCommit(Policy):
             rows=arms,
             memory=Beliefs,
             sums_only=problem.reward_code != BOUNDED,
+            ahead=Ahead(),
         )

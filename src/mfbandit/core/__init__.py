@@ -14,6 +14,7 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
+from mfbandit.core._ahead import WAIT, Ahead, InFlight, any_out, expect, lag
 from mfbandit.core._algorithm import Algorithm, Goal, afford, tally_for
 from mfbandit.core._block_order import block_order, block_seed, lane_seed, own_block, shuffle
 from mfbandit.core._blocks import (
@@ -82,12 +83,15 @@ __all__ = [
     "PULLS",
     "ROUNDS",
     "STUDENT",
+    "WAIT",
+    "Ahead",
     "Algorithm",
     "Arrays",
     "BlockRules",
     "Blocks",
     "Floats",
     "Goal",
+    "InFlight",
     "Ints",
     "Layout",
     "NoBlocks",
@@ -95,6 +99,7 @@ __all__ = [
     "Space",
     "State",
     "afford",
+    "any_out",
     "arrays",
     "bind",
     "bits",
@@ -108,6 +113,7 @@ __all__ = [
     "derive",
     "digest",
     "enlarged",
+    "expect",
     "fields",
     "floats",
     "group",
@@ -117,6 +123,7 @@ __all__ = [
     "keep_arms",
     "kept_numbers",
     "kernel",
+    "lag",
     "lane_seed",
     "layout",
     "mean_of",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mfbandit.core._ahead import Ahead
 from mfbandit.core._kernels import kernel
 from mfbandit.core._layouts import NoMemory
 from mfbandit.core._state import tally, tally_sums, tally_whole
@@ -50,6 +51,8 @@ class Algorithm:
     """What it stops by: "pairs" if by `mfbandit.confidence.pair`, with a record of every victory."""
     take_in: Callable[..., Any] | None = None
     """Enters the rewards of the last round into the active statistics of `pairs`, where `plan` does so later."""
+    ahead: Ahead | None = None
+    """How it plans while pulls are out; None if it plans when all have come back."""
 
 
 def tally_for(algorithm: Algorithm, whole_rewards: bool) -> Callable[..., None]:

@@ -56,23 +56,23 @@ def drawn_of(law: BlockLaw, state: State, key: int, stream: int, fidelity: int, 
 
 
 @kernel
-def price_in_race(problem: Arrays, state: State, arm: int, fidelity: int) -> float:
+def price_in_race(problem: Arrays, pulls: Ints, arm: int, fidelity: int) -> float:
     """What each pull of a row costs: more if the row opens its blocks, that is if no arm was measured on the first."""
     cost = float(problem.cost[arm, fidelity])
     opening = float(problem.blocks.opening[fidelity])
     if opening > 0.0:
-        start = state.pulls[arm, fidelity]
-        for k in range(state.pulls.shape[0]):
-            if state.pulls[k, fidelity] > start:
+        start = pulls[arm, fidelity]
+        for k in range(pulls.shape[0]):
+            if pulls[k, fidelity] > start:
                 opening = 0.0
         return cost + opening
     return cost
 
 
 @kernel
-def possible_in_race(state: State, arm: int, fidelity: int, count: int) -> int:
+def possible_in_race(state: State, pulls: Ints, arm: int, fidelity: int, count: int) -> int:
     """How many of some pulls there is room for."""
-    return min(count, int(state.blocks.rewards.shape[2]) - int(state.pulls[arm, fidelity]))
+    return min(count, int(state.blocks.rewards.shape[2]) - int(pulls[arm, fidelity]))
 
 
 @kernel

@@ -31,7 +31,28 @@ from mfbandit.core import (
 )
 from mfbandit.instances import Law
 
-__all__ = ["Limits", "Noted", "Prepared", "Results", "Room", "Setting", "play_one", "reset", "run_trial", "run_trials"]
+__all__ = [
+    "Limits",
+    "Noted",
+    "Prepared",
+    "Results",
+    "Room",
+    "Row",
+    "Setting",
+    "begin",
+    "note_pulls",
+    "outcome",
+    "plan",
+    "play_one",
+    "play_row",
+    "possible",
+    "price",
+    "recommend",
+    "reset",
+    "run_trial",
+    "run_trials",
+    "snapshot",
+]
 
 
 class Limits(NamedTuple):
@@ -85,6 +106,16 @@ class Noted(NamedTuple):
     best: Ints
     trace: Ints
     """The first rows (arm, fidelity, count)."""
+
+
+class Row(NamedTuple):
+    """Some pulls of one arm at one fidelity."""
+
+    arm: int
+    fidelity: int
+    count: int
+    cost: float
+    """Of each pull."""
 
 
 class Room(NamedTuple):
@@ -147,14 +178,14 @@ def block_of(law: Law, state: State, key: int, stream: int, fidelity: int, n: in
 
 
 @kernel
-def price(problem: Arrays, state: State, arm: int, fidelity: int) -> float:
-    """What each pull of a row costs."""
+def price(problem: Arrays, pulls: Ints, arm: int, fidelity: int) -> float:
+    """What each pull of a row costs, after so many pulls of each stream."""
     return float(problem.cost[arm, fidelity])
 
 
 @kernel
-def possible(state: State, arm: int, fidelity: int, count: int) -> int:
-    """How many of some pulls there is room for."""
+def possible(state: State, pulls: Ints, arm: int, fidelity: int, count: int) -> int:
+    """How many of some pulls there is room for, after so many pulls of each stream."""
     return count
 
 
@@ -179,13 +210,36 @@ def pull_row(setting: Setting, state: State, key: int, arm: int, fidelity: int, 
 
 
 @kernel
+def note_pulls(problem: Arrays, state: State, pulls: Ints) -> None:
+    """Note the pulls of each arm at each fidelity of the user's problem."""
+    for k in range(problem.cost.shape[0]):
+        for m in range(problem.cost.shape[1]):
+            pulls[k, problem.columns[m]] = state.pulls[k, m]
+
+
+@kernel
 def snapshot(setting: Setting, state: State, reached: int, noted: Noted) -> None:
     """Note where a run stands when its cost reaches a mark."""
     problem = setting.problem
     noted.best[reached] = recommend(problem, setting.params, state)
-    for k in range(problem.cost.shape[0]):
-        for m in range(problem.cost.shape[1]):
-            noted.pulls[reached, k, problem.columns[m]] = state.pulls[k, m]
+    note_pulls(problem, state, noted.pulls[reached])
+
+
+@kernel
+def play_row(setting: Setting, state: State, key: int, row: Row, reached: int, noted: Noted) -> int:
+    """Make the pulls of a row, and note where the run stands at every mark on the way; how many are reached then."""
+    marks, left = setting.marks, row.count
+    while left > 0:
+        due = left
+        if reached < marks.shape[0]:
+            due = afford(marks[reached] - state.spent[0], row.cost, left)
+        if due > 0:
+            pull_row(setting, state, key, row.arm, row.fidelity, due, row.cost)
+            left -= due
+        if left > 0:
+            snapshot(setting, state, reached, noted)
+            reached += 1
+    return reached
 
 
 @kernel
@@ -201,21 +255,11 @@ def run_trial(setting: Setting, state: State, out: Ints, key: int, noted: Noted)
         cut = False
         for row in range(rows):
             arm, fidelity, wanted = out[row, 0], out[row, 1], out[row, 2]
-            cost = price(problem, state, arm, fidelity)
+            cost = price(problem, state.pulls, arm, fidelity)
             paid = min(afford(limits.cost - state.spent[0], cost, wanted), limits.pulls - state.clock[PULLS])
-            count = possible(state, arm, fidelity, paid)
+            count = possible(state, state.pulls, arm, fidelity, paid)
             cut = count < wanted
-            left = count
-            while left > 0:
-                due = left
-                if reached < marks.shape[0]:
-                    due = afford(marks[reached] - state.spent[0], cost, left)
-                if due > 0:
-                    pull_row(setting, state, key, arm, fidelity, due, cost)
-                    left -= due
-                if left > 0:
-                    snapshot(setting, state, reached, noted)
-                    reached += 1
+            reached = play_row(setting, state, key, Row(arm, fidelity, count, cost), reached, noted)
             if traced < trace.shape[0] and count > 0:
                 trace[traced, 0] = arm
                 trace[traced, 1] = problem.columns[fidelity]
@@ -270,9 +314,7 @@ def play_one(setting: Setting, state: State, out: Ints, key: int, results: Resul
     results.cost[i] = state.spent[0]
     results.best[i] = recommend(problem, setting.params, state)
     results.stopped[i] = outcome(state, ended)
-    for k in range(problem.cost.shape[0]):
-        for m in range(problem.cost.shape[1]):
-            results.pulls[i, k, problem.columns[m]] = state.pulls[k, m]
+    note_pulls(problem, state, results.pulls[i])
 
 
 @kernel

@@ -64,6 +64,8 @@ def commit(problem: Arrays, params: Any, state: State, arm: int, leading: bool) 
     for m in range(problem.cost.shape[1]):
         cheapest = min(cheapest, problem.cost[arm, m])
         sweeps = min(sweeps, state.pulls[arm, m])
+    if sweeps == 0:  # the sweep is still out
+        return 0
     if best > 3.0 * math.sqrt(problem.radius_scale * params.log_factor / (cheapest * sweeps)):
         return chosen + 1
     return 0

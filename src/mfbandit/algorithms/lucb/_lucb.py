@@ -30,7 +30,21 @@ from mfbandit.algorithms.lucb._explore_stop import EXPLORE_STOP
 from mfbandit.algorithms.lucb._top_two_scan import Ceilings, lower, upper
 from mfbandit.algorithms.lucb._top_two_tree import Tree
 from mfbandit.confidence import BOUNDS, bound_kernels
-from mfbandit.core import GAUSSIAN, PULLS, ROUNDS, Algorithm, Arrays, Goal, Ints, State, bind, kernel, slot
+from mfbandit.core import (
+    GAUSSIAN,
+    PULLS,
+    ROUNDS,
+    Ahead,
+    Algorithm,
+    Arrays,
+    Goal,
+    InFlight,
+    Ints,
+    State,
+    bind,
+    kernel,
+    slot,
+)
 from mfbandit.errors import PolicyError
 
 __all__ = ["LUCB", "LucbParams", "plan", "recommend"]
@@ -105,6 +119,18 @@ def recommend(problem: Arrays, params: LucbParams, state: State) -> int:
         if bound > best:
             chosen, best = k, bound
     return chosen
+
+
+@kernel
+def forget_ceilings(state: State, flying: InFlight) -> None:
+    """Compute all bounds anew: any arm may have been pulled since."""
+    state.own.epoch[0] = 0
+
+
+@kernel
+def forget_tree(state: State, flying: InFlight) -> None:
+    """Build the tournament anew: any arm may have been pulled since."""
+    state.own.stands[0] = 0
 
 
 @dataclass(frozen=True)
@@ -212,4 +238,5 @@ class LUCB(Policy):
             rows=2 * n_fidelities if self.explore in ("b", "b-stop") else 2,
             memory=Tree if many else Ceilings,
             sums_only=self.bound not in ("bernstein", "mixed"),
+            ahead=Ahead(prepare=forget_tree if many else forget_ceilings),
         )

@@ -22,7 +22,23 @@ from mfbandit.algorithms.mf_race._race_lanes import TRIED, first_of, lane_mean, 
 from mfbandit.algorithms.mf_race._race_memory import RaceMemory, RaceParams, comparator_slot
 from mfbandit.algorithms.mf_race._race_sums import look_sums, near_sums, start_sums
 from mfbandit.confidence.race import blocks_at_least, lane_shares, weights
-from mfbandit.core import STUDENT, Algorithm, Arrays, Goal, Ints, State, bind, is_led, kernel, open_block, slot
+from mfbandit.core import (
+    STUDENT,
+    WAIT,
+    Ahead,
+    Algorithm,
+    Arrays,
+    Goal,
+    InFlight,
+    Ints,
+    State,
+    any_out,
+    bind,
+    is_led,
+    kernel,
+    open_block,
+    slot,
+)
 from mfbandit.errors import PolicyError
 
 __all__ = ["MFRace"]
@@ -136,10 +152,24 @@ def rivals_going(state: State, leader: int) -> int:
 
 
 @kernel
+def note_flying(state: State, flying: InFlight) -> None:
+    """Note which pulls are out. They are on blocks that are open, so that nothing need be expected of them."""
+    for arm in range(state.pulls.shape[0]):
+        for lane in range(state.pulls.shape[1]):
+            state.own.flying[arm, lane] = flying.pulls[arm, lane]
+
+
+@kernel
+def planned(state: State, arm: int, lane: int) -> int:
+    """On how many blocks of a lane an arm was measured or is being measured."""
+    return int(state.pulls[arm, lane] + state.own.flying[arm, lane])
+
+
+@kernel
 def all_caught_up(state: State, lane: int) -> bool:
     """Whether all who race were measured on all blocks that are open."""
     for arm in range(state.pulls.shape[0]):
-        if racing(state, arm) and state.pulls[arm, lane] < state.blocks.opened[lane]:
+        if racing(state, arm) and planned(state, arm, lane) < state.blocks.opened[lane]:
             return False
     return True
 
@@ -147,7 +177,7 @@ def all_caught_up(state: State, lane: int) -> bool:
 @kernel
 def next_blocks(params: RaceParams, state: State, lane: int, arm: int, others_first: bool) -> int:
     """On how many blocks to measure an arm next; none if it pauses and others go first."""
-    n, opened = state.pulls[arm, lane], state.blocks.opened[lane]
+    n, opened = planned(state, arm, lane), state.blocks.opened[lane]
     paused = state.own.paused[arm] == 1
     if paused and others_first and n * _FARTHER > opened:
         return 0
@@ -189,11 +219,11 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
             continue
         blocks = next_blocks(params, state, lane, arm, going)
         if arm == leader:
-            blocks = state.blocks.opened[lane] - state.pulls[arm, lane]
+            blocks = state.blocks.opened[lane] - planned(state, arm, lane)
         if blocks > 0:
             out[rows, 0], out[rows, 1], out[rows, 2] = arm, lane, blocks
             rows += 1
-    return rows
+    return rows if rows > 0 or not any_out(state.own.flying) else WAIT
 
 
 @dataclass(frozen=True)
@@ -256,4 +286,5 @@ class MFRace(Policy):
             rows=arms,
             memory=RaceMemory,
             evidence="blocks",
+            ahead=Ahead(prepare=note_flying, on_copy=False),
         )

@@ -100,6 +100,8 @@ class RaceMemory(NamedTuple):
     """How many distinct leaders were declared."""
     looked: Ints = integers("fidelities", "arms")
     """Up to which number of blocks the evidence against an arm was looked at."""
+    flying: Ints = integers("arms", "fidelities", kept=False)
+    """Pulls that are out, or wait for their turn to count."""
     bets: BetMemory = group(BetMemory)
     sums: SumMemory = group(SumMemory)
 

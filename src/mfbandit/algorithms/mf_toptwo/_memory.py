@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mfbandit.confidence.pair import Active, PairScratch, Victories, record
-from mfbandit.core import Arrays, Floats, Ints, State, floats, group, integers, kernel
+from mfbandit.core import Ahead, Arrays, Floats, InFlight, Ints, State, floats, group, integers, kernel
 
-__all__ = ["TopTwoMemory", "beat", "most_rows", "note_row", "rows_for", "take_in"]
+__all__ = ["AHEAD", "TopTwoMemory", "beat", "most_rows", "note_row", "rows_for", "take_in"]
 
 #: One rival in so many that are left is pulled in a round, at least one.
 _RIVALS_PER_ROW = 32
@@ -115,3 +115,27 @@ def beat(state: State, winner: int, loser: int) -> None:
     """Put an arm out of the race, with a record of who beat it and how."""
     record(state, state.own.active, winner, loser)
     state.own.quiet[0] = state.spent[0]
+
+
+@kernel
+def forget_round(state: State, flying: InFlight) -> None:
+    """Forget which arms the round planned last has pulled: others may have come back since."""
+    state.own.rows[0] = 0
+
+
+@kernel
+def is_active(state: State, row: int) -> bool:
+    """Whether the rewards of a row are active."""
+    return bool(row < state.own.rows[0] and state.own.row_active[row] > 0)
+
+
+@kernel
+def take_active(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
+    """Enter active rewards by their sums."""
+    state.own.active.pulls[arm, fidelity] += pulls
+    state.own.active.sums[arm, fidelity] += sums
+    state.own.active.squares[arm, fidelity] += squares
+
+
+#: How `mf-toptwo` plans while pulls are out.
+AHEAD = Ahead(prepare=forget_round, is_marked=is_active, take_marked=take_active)

@@ -49,7 +49,7 @@ from mfbandit.algorithms.mf_toptwo._arms_in_race import (
     readmit_beaten_arms,
     winner_correction,
 )
-from mfbandit.algorithms.mf_toptwo._memory import TopTwoMemory, beat, note_row, rows_for, take_in
+from mfbandit.algorithms.mf_toptwo._memory import AHEAD, TopTwoMemory, beat, note_row, rows_for, take_in
 from mfbandit.algorithms.mf_toptwo._sampling import (
     TopTwoParams,
     best_information_rate,
@@ -155,7 +155,7 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     leader = pick_leader(problem, params, state)
     changed = own.leader[0] != leader + 1
     own.leader[0] = leader + 1
-    every = every or changed
+    every = every or changed or rows == 0
     for row in range(rows):
         every = every or own.row_arm[row] == leader
     for place in range(own.racers[0] if every else rows):
@@ -329,4 +329,5 @@ class MFTopTwo(Policy):
             memory=TopTwoMemory,
             take_in=take_in,
             evidence="pairs",
+            ahead=AHEAD,
         )

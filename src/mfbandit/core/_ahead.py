@@ -1,0 +1,150 @@
+"""Plans while pulls are out: what an algorithm sees of pulls whose rewards are not known yet.
+
+With width W, up to W pulls are out at once. Decisions must not depend on which of them comes back first, so results
+count in the order of asking, round by round, and pull j is planned from the rounds that end before j - `lag`: exactly
+from these, however many more have come back. What was asked for since counts as if it had come back as expected: as
+many rewards like those that the stream has had so far (`expect`), in a copy of the state that is thrown away. The
+policy plans on that copy, so that a plan spreads over the arms and fidelities that are worth it. Whether to stop is
+asked of the state itself. Where only the copy says so, nothing more is planned until one more round counts (`WAIT`).
+
+The lag grows with a run, up to some times the width: a pull that takes five times as long as others keeps no worker
+waiting then. Plans of the first pulls, from which most is learned, wait for more results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mfbandit.core._kernels import kernel, slot
+from mfbandit.core._problem_arrays import BERNOULLI, GAUSSIAN, Arrays, Ints
+from mfbandit.core._state import PULLS, State, derive
+
+__all__ = ["WAIT", "Ahead", "InFlight", "any_out", "expect", "lag", "take_nothing", "unprepared"]
+
+#: What a plan returns where nothing is worth planning before another round has counted.
+WAIT = -1
+#: The lag is the width at first, grows by this for each pull, and is this many times the width at most, and once more
+#: for each doubling that makes the width out of 1.
+_GROWTH, _MOST = 0.5, 2
+_WEIGHT = 1
+_PRIOR = 2.0
+
+
+class InFlight(NamedTuple):
+    """How many pulls of each stream were planned and have not counted yet."""
+
+    pulls: Ints
+    """(K, M)."""
+    marked: Ints
+    """Those of them whose rewards are marked, (K, M)."""
+
+
+@kernel
+def unprepared(state: State, flying: InFlight) -> None:
+    """Nothing is to be prepared."""
+
+
+@kernel
+def never_marked(state: State, row: int) -> bool:
+    """No rewards are marked."""
+    return False
+
+
+@kernel
+def take_nothing(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
+    """Nothing is known of marked rewards."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """How an algorithm plans while pulls are out: kernels."""
+
+    prepare: Callable[..., None] = unprepared
+    """``prepare(state, flying)`` before each plan: forget what ties the state to the round that was planned last."""
+    is_marked: Callable[..., bool] = never_marked
+    """``is_marked(state, row)`` after a plan: whether the rewards of a row are marked."""
+    take_marked: Callable[..., None] = take_nothing
+    """``take_marked(state, arm, fidelity, pulls, sums, squares)`` enters marked rewards, by their sums."""
+    on_copy: bool = True
+    """Whether it plans on a copy of the state with what is expected; otherwise `prepare` is told all it needs."""
+
+
+@kernel
+def lag(width: int, asked: int) -> int:
+    """How far plans may be ahead of the results that have counted, where so many pulls were asked for.
+
+    Examples
+    --------
+    >>> [lag(8, asked) for asked in (0, 8, 40, 1000)]
+    [8, 12, 28, 40]
+    """
+    most, doubled = _MOST, 1
+    while doubled < width:
+        most, doubled = most + 1, 2 * doubled
+    return int(min(most * width, width + int(_GROWTH * asked)))
+
+
+@kernel
+def any_out(pulls: Ints) -> bool:
+    """Whether a pull of any stream is out."""
+    for k in range(pulls.shape[0]):
+        for m in range(pulls.shape[1]):
+            if pulls[k, m] > 0:
+                return True
+    return False
+
+
+@slot
+def take_marked(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
+    """Enter marked rewards."""
+
+
+@kernel
+def usual_reward(problem: Arrays, state: State) -> float:
+    """The mean of all rewards so far; the middle of the range before the first."""
+    pulls, sums = 0, 0.0
+    for k in range(state.pulls.shape[0]):
+        for m in range(state.pulls.shape[1]):
+            pulls += state.pulls[k, m]
+            sums += state.sums[k, m]
+    if pulls > 0:
+        return sums / pulls
+    return 0.0 if problem.reward_code == GAUSSIAN else 0.5
+
+
+@kernel
+def expect(problem: Arrays, state: State, flying: InFlight) -> None:
+    """Enter pulls that are out as if they had come back like those before, or like others of the arm."""
+    usual = usual_reward(problem, state)
+    for k in range(state.pulls.shape[0]):
+        pulls, sums = 0, 0.0
+        for m in range(state.pulls.shape[1]):
+            pulls += state.pulls[k, m]
+            sums += state.sums[k, m]
+        mean = sums / pulls if pulls > 0 else usual
+        for m in range(state.pulls.shape[1]):
+            more = _WEIGHT * flying.pulls[k, m]
+            if more == 0:
+                continue
+            n = state.pulls[k, m]
+            # After few rewards a stream is expected to be like the others of the arm.
+            centre = (state.sums[k, m] + _PRIOR * mean) / (n + _PRIOR)
+            spread = problem.sigma * problem.sigma
+            if problem.reward_code != GAUSSIAN:
+                spread = centre * (1.0 - centre)
+            if n > 0 and problem.reward_code != BERNOULLI:
+                own = state.sums[k, m] / n
+                spread = (n * max(0.0, state.squares[k, m] / n - own * own) + _PRIOR * spread) / (n + _PRIOR)
+            gained, squared, strayed = more * centre, more * (centre * centre + spread), more * spread
+            state.pulls[k, m] = n + more
+            state.sums[k, m] += gained
+            state.squares[k, m] += squared
+            state.deviations[k, m] += strayed
+            derive(state, k, m)
+            state.clock[PULLS] += more
+            state.spent[0] += more * problem.cost[k, m]
+            marked = _WEIGHT * flying.marked[k, m] / more
+            if marked > 0.0:
+                take_marked(state, k, m, float(_WEIGHT * flying.marked[k, m]), marked * gained, marked * squared)
