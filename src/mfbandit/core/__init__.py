@@ -14,7 +14,7 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.core._ahead import WAIT, Ahead, InFlight, any_out, expect, lag
+from mfbandit.core._ahead import ROW_LIMIT, WAIT, Ahead, Copy, InFlight, any_out, copy_for, lag, plan_ahead
 from mfbandit.core._algorithm import Algorithm, Goal, afford, tally_for
 from mfbandit.core._block_order import block_order, block_seed, lane_seed, own_block, shuffle
 from mfbandit.core._blocks import (
@@ -82,6 +82,7 @@ __all__ = [
     "NOBODY",
     "PULLS",
     "ROUNDS",
+    "ROW_LIMIT",
     "STUDENT",
     "WAIT",
     "Ahead",
@@ -89,6 +90,7 @@ __all__ = [
     "Arrays",
     "BlockRules",
     "Blocks",
+    "Copy",
     "Floats",
     "Goal",
     "InFlight",
@@ -109,11 +111,11 @@ __all__ = [
     "clear_rest",
     "compiled",
     "compiled_or_plain",
+    "copy_for",
     "cuda_module",
     "derive",
     "digest",
     "enlarged",
-    "expect",
     "fields",
     "floats",
     "group",
@@ -137,6 +139,7 @@ __all__ = [
     "open_block",
     "own_block",
     "parts",
+    "plan_ahead",
     "product",
     "pulled",
     "rebuilt",

@@ -15,20 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mfbandit.core._kernels import kernel, slot
-from mfbandit.core._problem_arrays import BERNOULLI, GAUSSIAN, Arrays, Ints
-from mfbandit.core._state import PULLS, State, derive
+from mfbandit.core._kernels import bind, kernel, slot
+from mfbandit.core._layouts import layout, memory_blocks
+from mfbandit.core._problem_arrays import BERNOULLI, GAUSSIAN, Arrays, Floats, Ints
+from mfbandit.core._state import PULLS, State, derive, new_state
 
-__all__ = ["WAIT", "Ahead", "InFlight", "any_out", "expect", "lag", "take_nothing", "unprepared"]
+if TYPE_CHECKING:
+    from mfbandit.core._algorithm import Algorithm
+
+__all__ = ["ROW_LIMIT", "WAIT", "Ahead", "Copy", "InFlight", "any_out", "copy_for", "lag", "plan_ahead"]
 
 #: What a plan returns where nothing is worth planning before another round has counted.
 WAIT = -1
+#: A row of a plan has at most so many pulls; on blocks it has as many as were opened.
+ROW_LIMIT = 64
 #: The lag is the width at first, grows by this for each pull, and is this many times the width at most, and once more
 #: for each doubling that makes the width out of 1.
 _GROWTH, _MOST = 0.5, 2
-_WEIGHT = 1
+#: A stream is expected to be like its arm as if so many of its rewards had been.
 _PRIOR = 2.0
 
 
@@ -125,7 +131,7 @@ def expect(problem: Arrays, state: State, flying: InFlight) -> None:
             sums += state.sums[k, m]
         mean = sums / pulls if pulls > 0 else usual
         for m in range(state.pulls.shape[1]):
-            more = _WEIGHT * flying.pulls[k, m]
+            more = flying.pulls[k, m]
             if more == 0:
                 continue
             n = state.pulls[k, m]
@@ -145,6 +151,111 @@ def expect(problem: Arrays, state: State, flying: InFlight) -> None:
             derive(state, k, m)
             state.clock[PULLS] += more
             state.spent[0] += more * problem.cost[k, m]
-            marked = _WEIGHT * flying.marked[k, m] / more
+            marked = flying.marked[k, m] / more
             if marked > 0.0:
-                take_marked(state, k, m, float(_WEIGHT * flying.marked[k, m]), marked * gained, marked * squared)
+                take_marked(state, k, m, float(flying.marked[k, m]), marked * gained, marked * squared)
+
+
+@slot
+def plan(problem: Arrays, params: Any, state: State, out: Ints) -> int:
+    """Play one round of an algorithm."""
+
+
+@slot
+def prepare(state: State, flying: InFlight) -> None:
+    """Forget what ties a state to the round that was planned last."""
+
+
+@slot
+def is_marked(state: State, row: int) -> bool:
+    """Whether the rewards of a row are marked."""
+
+
+class Copy(NamedTuple):
+    """A second state, and the blocks that the memories of both lie in."""
+
+    state: State
+    numbers: Floats
+    wholes: Ints
+    from_numbers: Floats
+    from_wholes: Ints
+
+
+@kernel
+def copy_state_to(copied: Copy, state: State) -> None:
+    """Make the second state what the first one is."""
+    other = copied.state
+    arms, fidelities = state.pulls.shape
+    for k in range(arms):
+        other.arm_flags[k] = state.arm_flags[k]
+        for m in range(fidelities):
+            other.pulls[k, m] = state.pulls[k, m]
+            other.sums[k, m] = state.sums[k, m]
+            other.squares[k, m] = state.squares[k, m]
+            other.deviations[k, m] = state.deviations[k, m]
+            other.means[k, m] = state.means[k, m]
+            other.inv_sqrt_pulls[k, m] = state.inv_sqrt_pulls[k, m]
+    for i in range(state.clock.shape[0]):
+        other.clock[i] = state.clock[i]
+    other.spent[0] = state.spent[0]
+    for i in range(copied.numbers.shape[0]):
+        copied.numbers[i] = copied.from_numbers[i]
+    for i in range(copied.wholes.shape[0]):
+        copied.wholes[i] = copied.from_wholes[i]
+
+
+@kernel
+def note_marks(state: State, rows: int, out: Ints) -> None:
+    """Write beside each row of a plan whether its rewards are marked."""
+    for row in range(rows):
+        out[row, 3] = 1 if is_marked(state, row) else 0
+
+
+@kernel
+def plan_on_copy(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
+    """Ask the state whether to stop, and a copy in which what is out has come back as expected for what to pull."""
+    prepare(state, flying)
+    rows = plan(problem, params, state, out)
+    if rows == 0 or not any_out(flying.pulls):
+        note_marks(state, rows, out)
+        prepare(state, flying)
+        return rows
+    prepare(state, flying)
+    copy_state_to(copied, state)
+    expect(problem, copied.state, flying)
+    rows = plan(problem, params, copied.state, out)
+    note_marks(copied.state, rows, out)
+    return rows if rows > 0 else WAIT
+
+
+@kernel
+def plan_in_place(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
+    """Plan by an algorithm that knows itself what to do about pulls that are out."""
+    prepare(state, flying)
+    rows = plan(problem, params, state, out)
+    note_marks(state, rows, out)
+    return rows
+
+
+def copy_for(problem: Arrays, state: State) -> Copy:
+    """Room for a copy of a state, whose memory lies in the blocks of a layout."""
+    kind = type(state.own)
+    laid = layout(kind, problem)
+    numbers, wholes = laid.blocks()
+    other = new_state(problem)._replace(own=laid.of(numbers, wholes), blocks=state.blocks)
+    return Copy(other, numbers, wholes, *memory_blocks(state.own))
+
+
+def plan_ahead(algorithm: Algorithm) -> Callable[..., int]:
+    """How an algorithm plans while pulls are out: ``(problem, params, state, copy, flying, out) -> rows``."""
+    ahead = algorithm.ahead
+    if ahead is None:
+        raise TypeError("this algorithm plans when all pulls have come back")
+    text = plan_on_copy if ahead.on_copy else plan_in_place
+    return bind(
+        text,
+        plan=algorithm.plan,
+        prepare=ahead.prepare,
+        is_marked=ahead.is_marked,
+        take_marked=ahead.take_marked,
+    )

@@ -42,6 +42,7 @@ __all__ = [
     "integers",
     "kept_numbers",
     "layout",
+    "memory_blocks",
     "nested",
     "rebuilt",
 ]
@@ -237,6 +238,19 @@ def _joined(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> npt.NDArray[An
         return None
     start = (before.ctypes.data - block.ctypes.data) // block.itemsize
     return block[start : start + before.size + after.size]
+
+
+def memory_blocks(own: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """The blocks of numbers and of whole numbers that a memory lies in."""
+    numbers: npt.NDArray[Any] = np.zeros(0)
+    wholes: npt.NDArray[Any] = np.zeros(0, dtype=np.int64)
+    for array in fields(own).values():
+        block = array if array.base is None else array.base
+        if array.dtype == np.int64:
+            wholes = block
+        else:
+            numbers = block
+    return numbers, wholes
 
 
 def rebuilt(own: Any, change: Callable[[Any], Any]) -> Any:

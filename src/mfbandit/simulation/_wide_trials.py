@@ -16,13 +16,12 @@ from mfbandit.core import (
     ROUNDS,
     WAIT,
     Arrays,
+    Copy,
     Floats,
     InFlight,
     Ints,
     State,
     afford,
-    any_out,
-    expect,
     kernel,
     lag,
     layout,
@@ -41,7 +40,6 @@ from mfbandit.simulation._trial_loop import (
     begin,
     note_pulls,
     outcome,
-    plan,
     play_row,
     possible,
     price,
@@ -109,16 +107,6 @@ class Queue(NamedTuple):
 
 
 @slot
-def prepare(state: State, flying: InFlight) -> None:
-    """Forget what ties a state to the round that was planned last."""
-
-
-@slot
-def is_marked(state: State, row: int) -> bool:
-    """Whether the rewards of a row are marked."""
-
-
-@slot
 def take_marked(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
     """Enter marked rewards."""
 
@@ -126,16 +114,6 @@ def take_marked(state: State, arm: int, fidelity: int, pulls: float, sums: float
 @slot
 def look_ahead(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
     """Plan with pulls out: `plan_on_copy` or `plan_in_place`."""
-
-
-class Copy(NamedTuple):
-    """A second state, and the blocks that the memories of both lie in."""
-
-    state: State
-    numbers: Floats
-    wholes: Ints
-    from_numbers: Floats
-    from_wholes: Ints
 
 
 class Trial(NamedTuple):
@@ -149,62 +127,6 @@ class Trial(NamedTuple):
     """Pulls that have counted and those that are out, (K, M)."""
     out: Ints
     """Rows of a plan, (rows, 4): arm, fidelity, count, whether marked."""
-
-
-@kernel
-def copy_state_to(copied: Copy, state: State) -> None:
-    """Make the second state what the first one is."""
-    other = copied.state
-    arms, fidelities = state.pulls.shape
-    for k in range(arms):
-        other.arm_flags[k] = state.arm_flags[k]
-        for m in range(fidelities):
-            other.pulls[k, m] = state.pulls[k, m]
-            other.sums[k, m] = state.sums[k, m]
-            other.squares[k, m] = state.squares[k, m]
-            other.deviations[k, m] = state.deviations[k, m]
-            other.means[k, m] = state.means[k, m]
-            other.inv_sqrt_pulls[k, m] = state.inv_sqrt_pulls[k, m]
-    for i in range(state.clock.shape[0]):
-        other.clock[i] = state.clock[i]
-    other.spent[0] = state.spent[0]
-    for i in range(copied.numbers.shape[0]):
-        copied.numbers[i] = copied.from_numbers[i]
-    for i in range(copied.wholes.shape[0]):
-        copied.wholes[i] = copied.from_wholes[i]
-
-
-@kernel
-def note_marks(state: State, rows: int, out: Ints) -> None:
-    """Write beside each row of a plan whether its rewards are marked."""
-    for row in range(rows):
-        out[row, 3] = 1 if is_marked(state, row) else 0
-
-
-@kernel
-def plan_on_copy(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
-    """Ask the state whether to stop, and a copy in which what is out has come back as expected for what to pull."""
-    prepare(state, flying)
-    rows = plan(problem, params, state, out)
-    if rows == 0 or not any_out(flying.pulls):
-        note_marks(state, rows, out)
-        prepare(state, flying)
-        return rows
-    prepare(state, flying)
-    copy_state_to(copied, state)
-    expect(problem, copied.state, flying)
-    rows = plan(problem, params, copied.state, out)
-    note_marks(copied.state, rows, out)
-    return rows if rows > 0 else WAIT
-
-
-@kernel
-def plan_in_place(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
-    """Plan by an algorithm that knows itself what to do about pulls that are out."""
-    prepare(state, flying)
-    rows = plan(problem, params, state, out)
-    note_marks(state, rows, out)
-    return rows
 
 
 @kernel
