@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from mfbandit._checks import Numbers, as_list, as_name, as_numbers, check_distinct, check_keys
+from mfbandit._checks import Numbers, as_list, as_name, as_numbers, check_distinct, check_keys, is_whole
 from mfbandit.errors import ProblemError
 
 __all__ = ["Fidelity", "PerArm", "as_fidelities"]
 
 PerArm: TypeAlias = float | tuple[float, ...]
 
-#: What a fidelity says of blocks.
-_OF_BLOCKS = ("pair_bias", "block_cost")
+#: What a fidelity may say beside its name, cost and bias: of blocks, and of workers.
+_MORE = ("pair_bias", "block_cost", "at_most")
 
 _RULES = {
     "cost": "a cost must be a positive finite number",
@@ -47,6 +47,9 @@ class Fidelity:
     block_cost
         For problems with blocks: what it costs to open a block at this fidelity (a reference answer made once
         per question, say), paid by the pull that does it.
+    at_most
+        How many pulls of this fidelity may be out at once, where that is fewer than the workers: 4 for four people.
+        It has no bearing on what is pulled, only on when.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Fidelity:
     bias: PerArm
     pair_bias: float | None
     block_cost: float
+    at_most: int | None = field(compare=False)
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class Fidelity:
         *,
         pair_bias: float | None = None,
         block_cost: float = 0.0,
+        at_most: int | None = None,
     ) -> None:
         text = as_name(name, "the name of a fidelity", ProblemError)
         object.__setattr__(self, "name", text)
@@ -77,24 +82,29 @@ class Fidelity:
         object.__setattr__(self, "bias", _per_arm(bias, "bias", text))
         object.__setattr__(self, "pair_bias", None if pair_bias is None else _one(pair_bias, "pair_bias", text))
         object.__setattr__(self, "block_cost", _one(block_cost, "block_cost", text))
+        if at_most is not None and (not is_whole(at_most) or at_most < 1):
+            raise ProblemError(f"at_most of fidelity {text!r} must be a whole number >= 1, got {at_most!r}")
+        object.__setattr__(self, "at_most", None if at_most is None else int(at_most))
 
     def __repr__(self) -> str:
         """Show it as one line."""
-        more = "".join(f", {name}={value!r}" for name, value in self._of_blocks().items())
+        more = "".join(f", {name}={value!r}" for name, value in self._said().items())
         return f"Fidelity({self.name!r}, cost={self.cost!r}, bias={self.bias!r}{more})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return name, cost and bias, and what is said of blocks; a value per arm becomes a list."""
-        return {"name": self.name, "cost": _plain(self.cost), "bias": _plain(self.bias), **self._of_blocks()}
+        """Return name, cost and bias, and what is said of blocks and workers; a value per arm becomes a list."""
+        return {"name": self.name, "cost": _plain(self.cost), "bias": _plain(self.bias), **self._said()}
 
     def with_bias(self, bias: Numbers, pair_bias: float | None) -> Fidelity:
         """Return the fidelity with other bias bounds."""
-        return Fidelity(self.name, self.cost, bias, pair_bias=pair_bias, block_cost=self.block_cost)
+        more = {"block_cost": self.block_cost, "at_most": self.at_most}
+        return Fidelity(self.name, self.cost, bias, pair_bias=pair_bias, **more)  # type: ignore[arg-type]
 
-    def _of_blocks(self) -> dict[str, float]:
-        """What is said of blocks, where it is not the default."""
+    def _said(self) -> dict[str, float]:
+        """What is said of blocks and of workers, where it is not the default."""
         said = {} if self.pair_bias is None else {"pair_bias": self.pair_bias}
-        return {**said, "block_cost": self.block_cost} if self.block_cost else said
+        said = {**said, "block_cost": self.block_cost} if self.block_cost else said
+        return said if self.at_most is None else {**said, "at_most": self.at_most}
 
 
 def as_fidelities(entries: object, arms: tuple[str, ...]) -> tuple[Fidelity, ...]:
@@ -112,12 +122,12 @@ def _as_fidelity(entry: object, position: int, arms: tuple[str, ...]) -> Fidelit
     more: dict[str, Any] = {}
     if isinstance(entry, Fidelity):
         name, cost, bias = entry.name, entry.cost, entry.bias
-        more = {key: getattr(entry, key) for key in _OF_BLOCKS}
+        more = {key: getattr(entry, key) for key in _MORE}
     elif isinstance(entry, Mapping):
         what = f"the fidelity at position {position}"
-        keys = check_keys(entry, ("name", "cost"), ("bias", *_OF_BLOCKS), what, ProblemError)
+        keys = check_keys(entry, ("name", "cost"), ("bias", *_MORE), what, ProblemError)
         name, cost, bias = keys["name"], keys["cost"], keys.get("bias", 0.0)
-        more = {key: keys[key] for key in _OF_BLOCKS if key in keys}
+        more = {key: keys[key] for key in _MORE if key in keys}
     elif isinstance(entry, tuple | list) and len(entry) in (2, 3):
         name, cost, bias = (*entry, 0.0)[:3]
     else:

@@ -91,14 +91,14 @@ class AskTell(Replica):
             self._drop(pulls)
             if study_state.due:
                 self.code.check()
-                records.append(study_state.plan())
+                self._plan(records)
             if study_state.ended or study_state.stuck:
                 return records
             playing, now = study_state.round, clock()
             self._clock_ahead = now - time.monotonic()
             playing.expire(now)
             while len(pulls) < n:
-                place = playing.next_place()
+                place = study_state.next_place()
                 if place < 0:
                     if self._take_back_abandoned():
                         continue
@@ -183,16 +183,22 @@ class AskTell(Replica):
             self._exchange(decide, self._durable)
         return bool(forgiven)
 
+    def _plan(self, records: list[Record]) -> None:
+        """Plan all rounds that are due."""
+        while (record := self._study_state.next_record()) is not None:
+            records.append(record)
+
     def _nothing_to_ask(self) -> bool:
         """Whether a look at the log, without a lock on it, shows that nothing can be handed out."""
-        if self._stale or self._study_state.due or self._study_state.round.next_place() >= 0:
+        if self._stale or self._study_state.due or self._study_state.next_place() >= 0:
             return False
         study_state = self.current()
         if study_state.ended or study_state.stuck:
             return True
         playing = study_state.round
         expired = playing.soonest <= time.monotonic() + self._clock_ahead
-        return not study_state.due and not expired and playing.next_place() < 0 and not playing.abandoned(self._is_gone)
+        nothing = not study_state.due and not expired and study_state.next_place() < 0
+        return nothing and not playing.abandoned(self._is_gone)
 
     def _term(self, lease_seconds: float | None) -> float:
         """For how long a pull is handed out."""
@@ -232,9 +238,8 @@ class AskTell(Replica):
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             nonlocal verdict
             study_state, records = self._apply_news(news), list[Record]()
-            playing = study_state.round
-            if number >= playing.first + playing.size and self._may_plan():
-                records.append(study_state.plan())
+            if number >= study_state.asked and self._may_plan():
+                self._plan(records)
             verdict = self._verdict(pull, number)
             if verdict == _AWAITED:
                 if kind == RESULT:
@@ -244,15 +249,16 @@ class AskTell(Replica):
                 records.append(Record(kind, number, value, text))
                 # A result counts whoever brings it; what to ask next is not for other code to say.
                 if self._may_plan():
-                    records.append(study_state.plan())
+                    self._plan(records)
             return records
 
         with self._lock:
+            ended = self._study_state.ended
             self._exchange(decide, self._durable)
             self._held.discard(number)
         if verdict == _UNKNOWN:
             raise StudyError(f"pull {number} was never handed out by study {self.name!r}")
-        return verdict == _AWAITED
+        return verdict == _AWAITED and not ended
 
     def _may_plan(self) -> bool:
         """Whether a round is due that whoever brings a result may plan; `ask` says why if it must not be planned."""
@@ -316,11 +322,13 @@ class AskTell(Replica):
             wanted.clear()
             until = clock() + term if term > 0.0 else 0.0
             if self._may_plan() and any(number >= study_state.asked for _, number in given):
-                records.append(study_state.plan())  # the round that they are of was lost by the storage
+                self._plan(records)  # the round that they are of was lost by the storage
             playing = study_state.round
             for pull, number in given:
                 place = number - playing.first
-                if self._verdict(pull, number) == _AWAITED and (term > 0.0 or place < playing.fresh):
+                # What is out when a study ends is not wanted any more.
+                held = place < playing.fresh if term == 0.0 else not study_state.ended
+                if held and self._verdict(pull, number) == _AWAITED:
                     note = lease_note(term, self._my_name() if number in self._held else "") if term > 0.0 else None
                     playing.lease(place, until, note)
                     wanted.append(pull)

@@ -9,6 +9,7 @@ from mfbandit._checks import whole_number
 from mfbandit.storage import RESULT, kept_records
 from mfbandit.study._view import View
 from mfbandit.study.state._study_state import StudyState
+from mfbandit.study.state._wide_state import study_state_of
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
@@ -60,7 +61,7 @@ def history(study: Study, points: int = 60, *, pulls: int | None = None) -> list
     results = sum(record.kind == RESULT for record in records)
     results = results if pulls is None else min(results, pulls)
     wanted = {max(1, round(results * place / points)) for place in range(1, points + 1)} if results else set()
-    study_state = StudyState(study.settings)
+    study_state = study_state_of(study.settings)
     seen = 0
     moments: list[Moment] = []
     for record in records:

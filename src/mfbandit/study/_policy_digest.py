@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mfbandit.confidence import alarm_kernel
-from mfbandit.core import Algorithm, Arrays, NoBlocks, afford, arrays, observe, parts
+from mfbandit.core import Algorithm, Arrays, NoBlocks, afford, arrays, lag, observe, parts
 from mfbandit.errors import StudyError
 from mfbandit.study._settings import Header, Settings
 from mfbandit.study.state._bias_violations import widened
@@ -57,7 +57,9 @@ def policy_digest(settings: Settings) -> str:
     kernels: list[Callable[..., Any]] = [observe, afford]
     for planner in planners:
         algorithm = planner.algorithm
-        kernels += [algorithm.plan, algorithm.recommend]
+        kernels += [planner.text, algorithm.recommend]
+        if planner.ahead and algorithm.ahead is not None:
+            kernels += [lag, algorithm.ahead.take_marked]
         if algorithm.take_in is not None:
             kernels.append(algorithm.take_in)
     if settings.on_violation != "ignore":

@@ -61,6 +61,7 @@ class Settings:
     lease_seconds: float = 3600.0
     on_violation: str = "ignore"
     alarm_level: float = 0.05
+    width: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -71,6 +72,7 @@ class Settings:
         put(self, "budget", _limit("budget", self.budget))
         put(self, "max_cost", _limit("max_cost", self.max_cost))
         put(self, "seed", whole_number("seed", self.seed, 0))
+        put(self, "width", whole_number("width", self.width, 1))
         put(self, "retries", whole_number("retries", self.retries, 0))
         put(self, "lease_seconds", positive_number("lease_seconds", self.lease_seconds))
         if not self.lease_seconds < math.inf:
@@ -126,6 +128,8 @@ class Settings:
             for field in dataclasses.fields(self)
             if field.name not in ("problem", "policy")
         }
+        if self.width == 1:
+            del plain["width"]  # as it was before there was any other
         # Every option is written down, so that a later version with other defaults reads the same policy.
         options = {
             field.name: getattr(self.policy, field.name)

@@ -22,11 +22,12 @@ from mfbandit.certificate import (
     verify,
 )
 from mfbandit.errors import MfbanditError
-from mfbandit.storage import RESULT, ROUND, LogDigest, Record
+from mfbandit.storage import RESULT, ROUND, Log, LogDigest, Record
 from mfbandit.study._reward_check import RewardCheck
 from mfbandit.study._view import View
 from mfbandit.study.state._round_record import read_round
 from mfbandit.study.state._study_state import StudyState
+from mfbandit.study.state._wide_state import WideStudyState, study_state_of
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["verify_with_study"]
 
 #: What a round decides, in its record; the rest is what the policy noted for itself.
-_DECIDED = ("rows", "cut", "arms", "broken", "added", "opened", "blocks")
+_DECIDED = ("rows", "counted", "marked", "cut", "arms", "broken", "added", "opened", "blocks")
 
 
 def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
@@ -125,8 +126,12 @@ def _pay_for_what_was_out(study_state: StudyState, spent: float) -> None:
 
 def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
     """Play a study again: what it amounts to after every record of its log, and the digest of the log so far."""
-    study_state, check, digest = StudyState(study.settings), RewardCheck(study.settings.problem.reward), LogDigest()
-    _, settled, current = study.storage.log(study.name).past()
+    study_state, check, digest = study_state_of(study.settings), RewardCheck(study.settings.problem.reward), LogDigest()
+    log = study.storage.log(study.name)
+    if isinstance(study_state, WideStudyState):
+        yield from _wide_moments(study_state, log, check, digest)
+        return
+    _, settled, current = log.past()
     for fields in (*settled, *current):
         record = Record(*fields)
         if record.kind == ROUND:
@@ -134,13 +139,36 @@ def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
             if "state" in theirs:
                 _pay_for_what_was_out(study_state, float(theirs["state"]["spent"][0]))
             study_state.planner.compile_once(study_state.state)
-            planned = study_state.plan()
-            ours = read_round(planned.text)
-            if planned.pull != record.pull or any(ours.get(key) != theirs.get(key) for key in _DECIDED):
-                raise ValueError(f"its policy does not plan the round that begins with pull {record.pull}")
+            _check_planned(study_state.plan(), record)
         else:
             if record.kind == RESULT:
                 check(record.value)
             study_state.apply([record])
+        digest.add([record])
+        yield study_state, digest
+
+
+def _check_planned(planned: Record | None, record: Record) -> None:
+    """Refuse a round that the policy does not plan."""
+    ours, theirs = read_round(planned.text) if planned is not None else {}, read_round(record.text)
+    if planned is None or planned.pull != record.pull or any(ours.get(key) != theirs.get(key) for key in _DECIDED):
+        raise ValueError(f"its policy does not plan the round that begins with pull {record.pull}")
+
+
+def _wide_moments(
+    study_state: WideStudyState, log: Log, check: RewardCheck, digest: LogDigest
+) -> Iterator[tuple[StudyState, LogDigest]]:
+    """The same where rounds are planned while others are out: each as soon as it can be."""
+    study_state.planner.compile_once(study_state.state)
+    planned = study_state.next_record()
+    for record in log.read(0):
+        if record.kind == ROUND:
+            _check_planned(planned, record)
+            planned = study_state.next_record()
+        else:
+            if record.kind == RESULT:
+                check(record.value)
+            study_state.apply([record])
+            planned = planned or study_state.next_record()
         digest.add([record])
         yield study_state, digest

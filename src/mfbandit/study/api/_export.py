@@ -35,6 +35,7 @@ from mfbandit.study.api._open_study import check_name, open_study
 from mfbandit.study.state._round_record import RoundRecord, extent_of, read_round
 from mfbandit.study.state._study_blocks import missing_cells
 from mfbandit.study.state._study_state import StudyState
+from mfbandit.study.state._wide_state import study_state_of
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
@@ -167,7 +168,7 @@ def _pulls_of_rounds(settings: Settings, rounds: Sequence[Record]) -> Iterator[L
 
 def _checked_records(lines: Iterator[Any], settings: Settings, path: str) -> list[Record]:
     """The records of a file, each of which could follow those before it in the log of a study."""
-    study_state, check = StudyState(settings), RewardCheck(settings.problem.reward)
+    study_state, check = study_state_of(settings), RewardCheck(settings.problem.reward)
     records = []
     for number, line in enumerate(lines, start=2):
         try:

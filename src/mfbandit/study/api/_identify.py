@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from mfbandit._checks import given_once
+from mfbandit._checks import given_once, whole_number
 from mfbandit.algorithms import Policy, read_policy
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Problem
 from mfbandit.storage import PATIENCE_SECONDS, Storage
 from mfbandit.study._study_options import BiasAlarm, Failures
-from mfbandit.study.api._open_study import create_study
+from mfbandit.study.api._open_study import NameTaken, create_study
 from mfbandit.workers import Evaluate, Ray, Resources
 
 if TYPE_CHECKING:
     from mfbandit.study._result import Result
+    from mfbandit.study._study import Study
     from mfbandit.study._view import View
 
 __all__ = ["allocate", "identify"]
@@ -48,6 +50,7 @@ def identify(
     alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
+    width: int | None = None,
 ) -> Result:
     """Find the best arm by real evaluations.
 
@@ -77,8 +80,12 @@ def identify(
         Its name in the storage, "study" by default.
     seed : int
         Seeds of pulls are derived from it.
-    workers, engine, progress, callback, resources, timeout, failure_patience
+    workers : int
+        How many evaluations run at once.
+    engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
+    width : int, optional
+        How many pulls may be out at once: as many as `workers` when the study is made. See `create_study`.
     failures : Failures, optional
         `retries`, `on_failure`, `failure_patience` and `timeout` as one object.
     bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
@@ -125,6 +132,7 @@ def identify(
         alarm_level=alarm_level,
         patience=patience,
         allow_changed_policy=allow_changed_policy,
+        width=width,
     )
 
 
@@ -152,6 +160,7 @@ def allocate(
     alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
+    width: int | None = None,
 ) -> Result:
     """Spend a fixed budget so that the rewards add up to as much as possible (regret minimisation).
 
@@ -163,7 +172,9 @@ def allocate(
         What to spend; never more.
     policy : Policy or str
         A policy for regret, as an object or as ``name:key=value,...``.
-    workers, engine, progress, callback, resources, timeout, failure_patience
+    workers, width
+        As for `identify`.
+    engine, progress, callback, resources, timeout, failure_patience
         As for `Study.optimize`.
     bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
         As for `create_study`.
@@ -208,6 +219,7 @@ def allocate(
         alarm_level=alarm_level,
         patience=patience,
         allow_changed_policy=allow_changed_policy,
+        width=width,
     )
 
 
@@ -223,5 +235,14 @@ def _run(problem: Problem, evaluate: Evaluate, *, failures: Failures | None, **g
     running = {key: given.pop(key) for key in _OF_RUNS}
     running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
     settings = given | {"retries": failing["retries"], "on_failure": failing["then"]}
-    with create_study(problem, load_if_exists=True, **settings) as study:
+    with _study_for(problem, settings, running["workers"]) as study:
         return study.optimize(evaluate, **running)
+
+
+def _study_for(problem: Problem, settings: dict[str, Any], workers: int) -> Study:
+    """Make a study as wide as there are workers, or go on with one that exists and keeps its width."""
+    if settings["width"] is None:
+        whole_number("workers", workers, 1)
+        with suppress(NameTaken):
+            return create_study(problem, **{**settings, "width": workers})
+    return create_study(problem, load_if_exists=True, **settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from mfbandit._checks import given_once
@@ -18,9 +19,13 @@ from mfbandit.study._settings import Header, Settings, read_header, write_header
 from mfbandit.study._study import Study
 from mfbandit.study._study_options import BiasAlarm, Failures
 
-__all__ = ["DEFAULT_NAME", "check_name", "create_study", "load_study", "open_study"]
+__all__ = ["DEFAULT_NAME", "NameTaken", "check_name", "create_study", "load_study", "open_study"]
 
 DEFAULT_NAME = "study"
+
+
+class NameTaken(StudyError):
+    """A study of this name exists already."""
 
 
 def create_study(
@@ -45,6 +50,7 @@ def create_study(
     alarm_level: float = 0.05,
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
+    width: int | None = None,
 ) -> Study:
     """Start a study.
 
@@ -85,6 +91,11 @@ def create_study(
     allow_changed_policy : bool
         Go on with a study although the code of its policy has changed since the study was made, so that
         decisions may differ from those it would have taken.
+    width : int, optional
+        How many pulls may be out at once, 1 by default: pulls are planned while others are out, as if these had
+        come back as expected. It is a setting of the study, so decisions do not depend on how many workers there
+        are later. With 1, and with policies that plan rounds of many pulls, a round is planned when the one
+        before is complete. A study that exists keeps its width.
 
     Returns
     -------
@@ -96,6 +107,8 @@ def create_study(
     >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
     >>> create_study(problem, max_cost=100).ask(4)[0].fidelity
     'quick'
+    >>> len(create_study(problem).ask(8)), len(create_study(problem, width=8).ask(8))
+    (2, 8)
     """
     if isinstance(failures, Failures) and (failures.patience, failures.timeout) != (
         Failures.patience,
@@ -126,6 +139,7 @@ def create_study(
         lease_seconds=lease_seconds,
         on_violation=alarm["then"],
         alarm_level=alarm["level"],
+        width=1 if width is None else width,
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
     # The digest makes the policy ready: one that does not suit the problem says so before anything is stored.
@@ -134,12 +148,13 @@ def create_study(
         if store.create(chosen, write_header(header)):
             study = Study(store, chosen, header, durable)
         elif load_if_exists:
-            read_header(store.headers()[chosen], chosen).settings.check_same(settings, chosen)
+            stored = read_header(store.headers()[chosen], chosen).settings
+            stored.check_same(settings if width is not None else restore(settings, width=stored.width), chosen)
             study = open_study(store, chosen, durable, allow_changed_policy)
             if not study.current().ended:
                 study.code.check()
         else:
-            raise StudyError(
+            raise NameTaken(
                 f"a study named {chosen!r} exists already: pass load_if_exists=True to go on with it, or another name"
             )
         study.closes_storage = store is not storage

@@ -15,13 +15,16 @@ from mfbandit.core import (
     Algorithm,
     Arrays,
     Floats,
+    InFlight,
     Ints,
     State,
     compiled,
+    copy_for,
     digest,
     keep_arms,
     new_state,
     observe,
+    plan_ahead,
     rebuilt,
 )
 from mfbandit.errors import MissingExtra
@@ -54,8 +57,12 @@ class Planner:
     columns: list[int]
     """Index in the user's problem of each fidelity in use."""
     out: Ints
+    text: Callable[..., Any]
+    """`algorithm.plan`, or what plans by it while pulls are out."""
     plan: Callable[..., Any]
-    """`algorithm.plan`, or its compiled form once that pays."""
+    """The same, or its compiled form once that pays."""
+    ahead: bool = False
+    """Whether it plans while pulls are out."""
     looked: bool = False
     """Whether somebody has looked for a form that was compiled before."""
     asked_to_compile: bool = False
@@ -76,15 +83,24 @@ class Planner:
 
     def compile(self, spare: State) -> None:
         """Compile `plan`, with a state that may be spoilt; without numba, do nothing."""
-        arguments = self.problem, self.algorithm.params, spare, self.out.copy()
+        arguments = self._arguments(spare)
         try:
-            faster = compiled(self.algorithm.plan)
+            faster = compiled(self.text)
             faster(*arguments)
         except MissingExtra:
             return
-        _compiled_before[digest(self.algorithm.plan)] = faster
+        _compiled_before[digest(self.text)] = faster
         self.plan = _machine_code(faster, arguments) or faster
         self.observe = _machine_observe(spare)
+
+    def _arguments(self, state: State) -> tuple[Any, ...]:
+        """What `plan` may be tried with; a plan while pulls are out is tried with an empty state."""
+        out = self.out.copy()
+        if not self.ahead:
+            return self.problem, self.algorithm.params, state, out
+        empty = new_state(self.problem, self.algorithm.memory)
+        flying = InFlight(np.zeros_like(empty.pulls), np.zeros_like(empty.pulls))
+        return self.problem, self.algorithm.params, empty, copy_for(self.problem, empty), flying, out
 
     def compile_once(self, state: State) -> None:
         """Compile `plan`, where that can be had and nobody has asked for it before."""
@@ -111,10 +127,10 @@ class Planner:
     def compiled_before(self, state: State) -> bool:
         """Take the compiled form of `plan` if another study of this process has needed it."""
         self.looked = True
-        faster = _compiled_before.get(digest(self.algorithm.plan)) if _compiled_before else None
+        faster = _compiled_before.get(digest(self.text)) if _compiled_before else None
         if faster is None:
             return False
-        code = _machine_code(faster, (self.problem, self.algorithm.params, state, self.out))
+        code = _machine_code(faster, self._arguments(state))
         if code is None:
             return False
         self.plan, self.observe = code, _machine_observe(copy_state(state))
@@ -195,8 +211,10 @@ def make_planner_for(settings: Settings, full: Arrays, arms: list[int], rewards_
         algorithm = settings.policy.ready(rewards_as, problem, settings.goal)
     else:
         algorithm = Algorithm(_stop, _nobody, None, 0)
-    out = np.zeros((algorithm.rows, 3), dtype=np.int64)
-    return Planner(problem, algorithm, arms, full.columns.tolist(), out, algorithm.plan)
+    ahead = settings.width > 1 and algorithm.ahead is not None
+    text = plan_ahead(algorithm) if ahead else algorithm.plan
+    out = np.zeros((algorithm.rows, 4 if ahead else 3), dtype=np.int64)
+    return Planner(problem, algorithm, arms, full.columns.tolist(), out, text, text, ahead)
 
 
 def carry_over(before: Planner, old: State, after: Planner) -> State:

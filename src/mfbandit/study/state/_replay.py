@@ -42,6 +42,7 @@ from mfbandit.study.state._round_record import (
 from mfbandit.study.state._round_rows import read_rows
 from mfbandit.study.state._study_blocks import RaceLog, missing_cells
 from mfbandit.study.state._study_state import StudyState
+from mfbandit.study.state._wide_state import WideStudyState, study_state_of
 
 __all__ = ["replay"]
 
@@ -51,9 +52,14 @@ _MANY, _MANY_OF_STREAMS = 20_000, 1_000_000
 
 def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
     """Read a log: how many records it has, and the state of the study they amount to."""
+    study_state = study_state_of(settings)
     with _without_collector():
+        if isinstance(study_state, WideStudyState):
+            # Rounds are planned while others are out: leases before the last one count, too.
+            records = log.read(0)
+            study_state.apply(records)
+            return len(records), study_state
         length, settled, current = log.past()
-        study_state = StudyState(settings)
         if settled:
             _replay_finished(study_state, settled, current[0])
     study_state.apply([Record(*record) for record in current])

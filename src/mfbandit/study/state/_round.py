@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -200,3 +200,11 @@ class Round:
         while self.fresh < self.size and self.told(self.fresh):
             self.fresh += 1
         return self.fresh if self.fresh < self.size else -1
+
+    def next_place_at(self, full: Collection[int]) -> int:
+        """The next place to hand out whose fidelity is not one of those given, or -1."""
+        free = [place for place in sorted(set(self._returned)) if place not in self.leases and not self.told(place)]
+        for place in (*free, *range(self.fresh, self.size)):
+            if not self.told(place) and self.row_of(place).fidelity not in full:
+                return place
+        return -1

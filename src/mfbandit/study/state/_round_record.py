@@ -63,6 +63,10 @@ class RoundRecord(TypedDict, total=False):
     """Arm, fidelity and number of pulls."""
     cut: bool
     """Whether rows were cut because they would exceed what may be spent."""
+    counted: int
+    """How many pulls had counted when it was planned, where others were out."""
+    marked: list[int]
+    """The rows whose rewards are marked, where others were out: see `mfbandit.core.Ahead`."""
     opened: list[list[int]]
     """The blocks that were opened: fidelity, block, leader, runner-up."""
     blocks: list[list[int]]

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from mfbandit.core import PULLS, ROUNDS, State, clear_rest
@@ -57,6 +59,9 @@ class StudyState(StudyStatistics):
         #: Pulls that failed too often, where a study then stops.
         self.stuck: dict[int, str] = {}
         self.planning_seconds = 0.0
+        #: How many pulls may be out at once at fidelities that have a limit of their own.
+        limits = [fidelity.at_most for fidelity in settings.problem.fidelities]
+        self._at_most = {number: most for number, most in enumerate(limits) if most is not None}
         #: What compiled code sees of the state that it was made of.
         self._streams: tuple[State, Streams] | None = None
 
@@ -74,6 +79,14 @@ class StudyState(StudyStatistics):
         row, index = self.round.pull_at(place)
         block = row.blocks[index - row.start]
         return block, self.book.seed(row.fidelity, block, seed)
+
+    def next_place(self) -> int:
+        """The next place of a pull to hand out, or -1; fidelities with as many out as they may have wait."""
+        if not self._at_most:
+            return self.round.next_place()
+        out = Counter(self.round.row_of(place).fidelity for place in self.round.leases)
+        full = {fidelity for fidelity, most in self._at_most.items() if out[fidelity] >= most}
+        return self.round.next_place_at(full) if full else self.round.next_place()
 
     @property
     def due(self) -> bool:
@@ -110,6 +123,14 @@ class StudyState(StudyStatistics):
         return total + (told + in_flight) * self.round.rows[self.round.row].cost if told + in_flight else total
 
     # What happens
+
+    def next_record(self) -> Record | None:
+        """Plan as far as can be planned now; the record of the next round, or None if results are missing for it."""
+        while self.due:
+            record = self.plan()
+            if record is not None:
+                return record
+        return None
 
     def apply(self, records: Sequence[Record]) -> None:
         """Follow what the log says, in its order."""
@@ -231,7 +252,7 @@ class StudyState(StudyStatistics):
 
     # Planning
 
-    def plan(self) -> Record:
+    def plan(self) -> Record | None:
         """Plan the round that is due; returns its record."""
         race = self.race
         if race is not None and race.refusal:
@@ -256,11 +277,17 @@ class StudyState(StudyStatistics):
         return record
 
     def _record(
-        self, rows: Sequence[Row], cut: bool, opened: Sequence[Sequence[int]], changes: dict[str, Any]
+        self,
+        rows: Sequence[Row],
+        cut: bool,
+        opened: Sequence[Sequence[int]],
+        changes: dict[str, Any],
+        known: Mapping[str, Any] = MappingProxyType({}),
     ) -> Record:
-        """The record of a round; `changes` says which arms and bounds have changed."""
+        """The record of a round; `changes` says which arms and bounds have changed, `known` what had counted."""
         state, notes = self.state, self._diff
         body: RoundRecord = {"rows": [[row.arm, row.fidelity, row.size] for row in rows]}
+        body |= known  # type: ignore[typeddict-item]
         if cut:
             body["cut"] = True
         if self.book is not None:
@@ -293,7 +320,9 @@ class StudyState(StudyStatistics):
             return self.book.rows_with_starts(self.planner, self.state, rows)
         return list_rows(self.planner, self._costs, self.state, rows)
 
-    def _start_round(self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = ()) -> None:
+    def _start_round(
+        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marked: Sequence[int] = ()
+    ) -> None:
         """Make a round the one being played, or end the study if it has no pulls."""
         self.round = Round(self.asked, rows, cut)
         if self.race is not None:
@@ -346,4 +375,4 @@ class StudyState(StudyStatistics):
         rows = self.rows_with_starts(body["rows"])
         if self.book is not None:
             self.book.check(rows, body.get("blocks"))
-        self._start_round(rows, bool(body.get("cut", False)), opened)
+        self._start_round(rows, bool(body.get("cut", False)), opened, body.get("marked", ()))

@@ -1,0 +1,237 @@
+"""The state of a study whose width is more than 1: rounds are planned while others are out.
+
+Which results a plan may know is fixed by its place in the order of asking (`mfbandit.core._ahead`), so that decisions
+do not depend on how many workers there are, which of them is fast, or who of several processes plans. A round counts
+when its turn has come and all its results are in. The record of a round says how many pulls had counted when it was
+planned, so that whoever follows the log lets as many count before it enters what the plan has noted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Copy, InFlight, copy_for, lag
+from mfbandit.errors import StorageError, StudyError
+from mfbandit.storage import Record
+from mfbandit.study._settings import Settings
+from mfbandit.study.state._round import Row
+from mfbandit.study.state._round_record import MemoryDiff, read_round
+from mfbandit.study.state._round_rows import cut_rows, list_rows
+from mfbandit.study.state._study_state import StudyState
+from mfbandit.study.state._window import Window
+
+__all__ = ["WideStudyState", "study_state_of"]
+
+
+class WideStudyState(StudyState):
+    """The statistics of a study, the rounds that are out, and how it ended."""
+
+    round: Window
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.round = Window(0)
+        #: Whether the policy wants one more round to count before it plans.
+        self._waits = False
+        #: Whether nothing more can be paid for.
+        self._cut = False
+        #: What the next record has to say of arms and bounds.
+        self._changes: dict[str, Any] = {}
+        #: The rows that have counted since the last plan.
+        self._new_rows: list[Row] = []
+        #: What each round of a race has opened, of those that are out.
+        self._opened: list[list[list[int]]] = []
+        self._flying = self._nothing_out()
+        self._copy: tuple[Any, Copy] | None = None
+
+    def next_place(self) -> int:
+        """The next place of a pull to hand out, or -1: as many are out as may be."""
+        return -1 if len(self.round.leases) >= self.settings.width else super().next_place()
+
+    @property
+    def due(self) -> bool:
+        """Whether a round has to be planned."""
+        return not (self.ended or self._cut or self._must_count())
+
+    def _must_count(self) -> bool:
+        """Whether a round has to count before the next one is planned."""
+        ends = self.round.round_ends
+        if not ends:
+            return False
+        settled = self.asked - lag(self.settings.width, self.asked)
+        return self._cut or self._waits or self.round.first + ends[0] <= settled
+
+    def _nothing_out(self) -> InFlight:
+        shape = self.state.pulls.shape
+        return InFlight(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+
+    def _fold(self) -> None:
+        """Let the rounds count whose turn it is and that are complete."""
+        while not self.ended and self._must_count() and self.round.is_complete():
+            self._count_round()
+
+    def _count_round(self) -> None:
+        """Let the first round that is out count."""
+        state, race, flying = self.state, self.race, self._flying
+        counted = self.round.count_round()
+        if race is not None:
+            race.enter(self._opened.pop(0), [row for row, _, _, _ in counted])
+        for row, marked, rewards, paid in counted:
+            k, m = row.cell
+            if k >= 0:
+                flying.pulls[k, m] -= row.size
+                flying.marked[k, m] -= marked * row.size
+                before = state.pulls[k, m], state.sums[k, m], state.squares[k, m]
+            for reward in rewards:
+                if reward is not None:
+                    self._count(row, reward)
+            told = sum(reward is not None for reward in rewards)
+            if k >= 0 and marked:
+                self._take_marked(k, m, before)
+            state.clock[PULLS] += told
+            state.spent[0] += (told + paid) * row.cost
+            self._new_rows.append(row)
+        self._waits = False
+        state.clock[ROUNDS] += 1
+        self.rounds += 1
+        if self._cut and not self.round.round_ends:
+            self._end(True)
+
+    def _count(self, row: Row, reward: float) -> None:
+        """Let one reward count."""
+        if not self._centred:
+            self.centre(reward)
+        fast = self.planner.observe if self.race is None else None
+        if row.cell[0] >= 0 and fast is not None:
+            fast(self._streams_of_state(), *row.cell, self._unit(reward))
+        elif row.cell[0] >= 0:
+            self._observe(self.state, *row.cell, self._unit(reward))
+        if self.race is not None:
+            self.race.count(row, reward)
+
+    def _take_marked(self, k: int, m: int, before: tuple[Any, Any, Any]) -> None:
+        """Enter the rewards of a marked row."""
+        ahead, state = self.planner.algorithm.ahead, self.state
+        if ahead is not None:
+            n, sums, squares = before
+            gained = state.sums[k, m] - sums, state.squares[k, m] - squares
+            ahead.take_marked(state, k, m, float(state.pulls[k, m] - n), *gained)
+
+    # Planning
+
+    def plan(self) -> Record | None:
+        """Plan the round that is due; returns its record, or None if one more round has to count first."""
+        race = self.race
+        if race is not None and race.refusal:
+            raise StudyError(race.refusal)
+        self._changes |= self._new_planner(self._violations(self._new_rows))
+        self._new_rows.clear()
+        planner = self.planner
+        if race is not None:
+            self.state = race.with_room(self.state)
+        state, opened_before = self.state, [] if race is None else self.state.blocks.opened.tolist()
+        if self._diff is None:
+            self._diff = MemoryDiff(state)
+        planned: list[Row] = []
+        marked: list[int] = []
+        cut = False
+        if not self._stops:
+            started = time.perf_counter()
+            arguments = planner.problem, planner.algorithm.params, state, self._room_for_copy(), self._flying
+            rows = int(planner.plan(*arguments, planner.out))
+            self.planning_seconds += time.perf_counter() - started
+            if rows == WAIT:
+                self._waits = True
+                self._fold()
+                return None
+            planned, cut = self._planned_rows(planner.out[:rows].tolist())
+            marked = [number for number in range(len(planned)) if planner.out[number, 3]]
+        opened = [] if race is None else race.opened(state, opened_before)
+        known = {"counted": self.round.first + self.round.folded} | ({"marked": marked} if marked else {})
+        record = self._record(planned, cut, opened, self._changes, known)
+        self._changes = {}
+        self._start_round(planned, cut, opened, marked)
+        return record
+
+    def _planned_rows(self, rows: list[list[int]]) -> tuple[list[Row], bool]:
+        """The rows that a policy has planned, cut where a pull would exceed the limit; whether that was so."""
+        arms, columns = self.planner.arms, self.planner.columns
+        most = ROW_LIMIT if self.race is None else 2**31
+        listed = self.rows_with_starts([(arms[k], columns[m], min(n, most)) for k, m, n, _ in rows])
+        return cut_rows(listed, float(self.state.spent[0]) + self._cost_out(), self.settings.limit)
+
+    def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
+        """The rows of a round, each with the number of its first pull, after those that are out."""
+        state = self.state._replace(pulls=self.state.pulls + self._flying.pulls)
+        if self.book is not None:
+            return self.book.rows_with_starts(self.planner, state, rows)
+        return list_rows(self.planner, self._costs, state, rows)
+
+    def _cost_out(self) -> float:
+        """What the pulls cost that are out."""
+        return math.fsum(row.size * row.cost for row, _ in self.round.rows_out())
+
+    def _room_for_copy(self) -> Copy:
+        """Room for the copy of the state that a plan is made on."""
+        if self._copy is None or self._copy[0] is not self.state.own:
+            self._copy = self.state.own, copy_for(self.planner.problem, self.state)
+        return self._copy[1]
+
+    def _start_round(
+        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marked: Sequence[int] = ()
+    ) -> None:
+        """Add a round to those that are out, or end the study if it has no pulls."""
+        self.round.add(rows, marked, cut)
+        if rows:
+            self._opened.append([list(one) for one in opened])
+            self._enter_flying(list(zip(rows, [number in marked for number in range(len(rows))], strict=True)))
+            self._cut = cut and not self.settings.spends
+        elif cut and self.round.round_ends:
+            self._cut = True
+        else:
+            self._end(cut)
+        self._fold()
+
+    def _enter_flying(self, rows: Iterable[tuple[Row, bool]]) -> None:
+        """Note which streams have pulls out."""
+        for row, marked in rows:
+            k, m = row.cell
+            if k >= 0:
+                self._flying.pulls[k, m] += row.size
+                self._flying.marked[k, m] += marked * row.size
+
+    def _keep_arms(self, arms: list[int]) -> None:
+        """Keep the statistics of some arms; what is out of others will not count."""
+        super()._keep_arms(arms)
+        self.round.relabel(self.planner.cells)
+        self._flying = self._nothing_out()
+        self._enter_flying(self.round.rows_out())
+
+    def _apply_planned_round(self, record: Record) -> None:
+        """Another process planned a round, when as many pulls had counted as its record says."""
+        body = read_round(record.text)
+        counted = body.get("counted")
+        if record.pull != self.asked or self.ended or not isinstance(counted, int):
+            raise StorageError(
+                f"the log holds a round from pull {record.pull} on, but {self.asked} were asked for: it is damaged"
+            )
+        while self.round.first + self.round.folded < counted and self.round.is_complete():
+            self._count_round()
+        if self.round.first + self.round.folded != counted:
+            raise StorageError(
+                f"the log holds a round that was planned after {counted} results, which it does not have"
+            )
+        self._new_rows.clear()
+        self._changes = {}
+        self.apply_round_record(body)
+
+
+def study_state_of(settings: Settings) -> StudyState:
+    """The state of a study that has not begun, by its width and whether its policy plans while pulls are out."""
+    study_state = StudyState(settings)
+    return WideStudyState(settings) if study_state.planner.ahead else study_state

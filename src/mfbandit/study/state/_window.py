@@ -1,0 +1,99 @@
+"""The pulls of several rounds at once: planned one after the other while those before are still out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from heapq import heapify
+
+from mfbandit.study.state._round import Round, Row
+
+__all__ = ["Window"]
+
+#: Rows that have counted are forgotten when there are more than so many of them.
+_KEPT = 256
+
+
+class Window(Round):
+    """The pulls that were planned and have not all counted, numbered by their place from the first row on."""
+
+    __slots__ = ("_ready", "marked", "round_ends", "round_sizes")
+
+    def __init__(self, first: int) -> None:
+        super().__init__(first, (), False)
+        self.rows: list[Row] = []
+        #: Whether the rewards of each row are marked: see `mfbandit.core.Ahead`.
+        self.marked: list[bool] = []
+        #: Where the rounds end that have not counted, and how many rows each has.
+        self.round_ends: list[int] = []
+        self.round_sizes: list[int] = []
+        #: Places before this one have their results, or need none.
+        self._ready = 0
+
+    def add(self, rows: Sequence[Row], marked: Collection[int], cut: bool) -> None:
+        """Add a round; `marked` are the rows whose rewards are marked."""
+        if len(self.rows) > _KEPT and self.row > len(self.rows) // 2:
+            self._forget_counted()
+        for number, row in enumerate(rows):
+            self.size += row.size
+            self.rows.append(row)
+            self.ends.append(self.size)
+            self.marked.append(number in marked)
+        self.cut = cut
+        if rows:
+            self.round_ends.append(self.size)
+            self.round_sizes.append(len(rows))
+
+    def is_complete(self) -> bool:
+        """Whether the first round that has not counted has all its results."""
+        while self._ready in self.waiting:
+            self._ready += 1
+        return bool(self.round_ends) and self._ready >= self.round_ends[0]
+
+    def count_round(self) -> list[tuple[Row, bool, list[float | None], int]]:
+        """Let the first round count: its rows, whether marked, their rewards, and how many called off had been out."""
+        found = []
+        for _ in range(self.round_sizes.pop(0)):
+            row, end = self.rows[self.row], self.ends[self.row]
+            places = range(self.folded, end)
+            paid = sum(self.waiting[place] is None and place in self.paid for place in places)
+            found.append((row, self.marked[self.row], [self.waiting.pop(place) for place in places], paid))
+            self.folded = end
+            self.row += 1
+        del self.round_ends[0]
+        return found
+
+    def rows_out(self) -> list[tuple[Row, bool]]:
+        """The rows that have not counted, and whether they are marked."""
+        return list(zip(self.rows[self.row :], self.marked[self.row :], strict=True))
+
+    def relabel(self, cells: dict[tuple[int, int], tuple[int, int]]) -> None:
+        """Find where the statistics of rows that are out lie now that other arms are in play."""
+        nowhere = (-1, -1)
+        for number in range(self.row, len(self.rows)):
+            row = self.rows[number]
+            self.rows[number] = row._replace(cell=cells.get((row.arm, row.fidelity), nowhere))
+
+    def counted_in_row(self) -> tuple[int, int]:
+        """Rounds count as a whole: no row is half counted."""
+        return 0, 0
+
+    def loose(self) -> int:
+        """How many places have a reward that does not count yet."""
+        return sum(reward is not None for reward in self.waiting.values())
+
+    def _forget_counted(self) -> None:
+        """Number places from the first row on that has not counted."""
+        past, gone = self.folded, self.row
+        del self.rows[:gone], self.marked[:gone], self.ends[:gone]
+        self.ends[:] = [end - past for end in self.ends]
+        self.round_ends[:] = [end - past for end in self.round_ends]
+        self.first += past
+        self.size -= past
+        self._ready -= past
+        self.fresh = max(0, self.fresh - past)
+        self.folded = self.row = 0
+        self.leases = {place - past: lease for place, lease in self.leases.items() if place >= past}
+        self.waiting = {place - past: reward for place, reward in self.waiting.items()}
+        self.paid = {place - past for place in self.paid if place >= past}
+        self._returned[:] = [place - past for place in self._returned if place >= past]
+        heapify(self._returned)
