@@ -113,7 +113,7 @@ class Row(NamedTuple):
 
     arm: int
     fidelity: int
-    count: int
+    size: int
     cost: float
     """Of each pull."""
 
@@ -228,7 +228,7 @@ def snapshot(setting: Setting, state: State, reached: int, noted: Noted) -> None
 @kernel
 def play_row(setting: Setting, state: State, key: int, row: Row, reached: int, noted: Noted) -> int:
     """Make the pulls of a row, and note where the run stands at every mark on the way; how many are reached then."""
-    marks, left = setting.marks, row.count
+    marks, left = setting.marks, row.size
     while left > 0:
         due = left
         if reached < marks.shape[0]:

@@ -89,7 +89,7 @@ class Queue(NamedTuple):
 
     arm: Ints
     fidelity: Ints
-    count: Ints
+    size: Ints
     marked: Ints
     last: Ints
     """Whether a row is the last of its round."""
@@ -154,14 +154,14 @@ def employ(workers: Workers, queue: Queue, now: float, column: int, lasts: float
             chosen = i
     at = max(at, queue.free[chosen])
     queue.free[chosen] = slots[first] = at + lasts
-    return at
+    return float(at)
 
 
 @kernel
 def count_row(setting: Setting, state: State, queue: Queue, flying: InFlight, key: int, noted: Noted) -> bool:
     """Let the first row count that is out; tell whether it was the last of its round."""
     at, i = queue.at, queue.at[_COUNTED_ROWS] % queue.arm.shape[0]
-    arm, fidelity, count = int(queue.arm[i]), int(queue.fidelity[i]), int(queue.count[i])
+    arm, fidelity, count = int(queue.arm[i]), int(queue.fidelity[i]), int(queue.size[i])
     n, total, squared = state.pulls[arm, fidelity], state.sums[arm, fidelity], state.squares[arm, fidelity]
     at[_REACHED] = play_row(setting, state, key, Row(arm, fidelity, count, queue.cost[i]), at[_REACHED], noted)
     flying.pulls[arm, fidelity] -= count
@@ -192,7 +192,7 @@ def size_of_round(queue: Queue) -> int:
     pulls, row = 0, queue.at[_COUNTED_ROWS]
     while row < queue.at[_ROWS]:
         i = row % queue.arm.shape[0]
-        pulls += queue.count[i]
+        pulls += queue.size[i]
         if queue.last[i] == 1:
             return int(pulls)
         row += 1
@@ -206,18 +206,18 @@ def ask(setting: Setting, workers: Workers, queue: Queue, flying: InFlight, key:
     i, column = at[_ROWS] % queue.arm.shape[0], setting.problem.columns[row.fidelity]
     queue.arm[i] = row.arm
     queue.fidelity[i] = row.fidelity
-    queue.count[i] = row.count
+    queue.size[i] = row.size
     queue.cost[i] = row.cost
     queue.marked[i] = 0
     queue.last[i] = 0
-    for number in range(at[_ASKED], at[_ASKED] + row.count):
+    for number in range(at[_ASKED], at[_ASKED] + row.size):
         lasts = duration(workers, key, number, column)
         began = employ(workers, queue, queue.now[0], column, lasts)
         queue.start[number % held] = began
         queue.finish[number % held] = began + lasts
-    flying.pulls[row.arm, row.fidelity] += row.count
+    flying.pulls[row.arm, row.fidelity] += row.size
     at[_ROWS] += 1
-    at[_ASKED] += row.count
+    at[_ASKED] += row.size
 
 
 @kernel
@@ -226,7 +226,7 @@ def pay_begun(queue: Queue, columns: Ints, pulls: Ints, state: State) -> None:
     now, number, held = queue.now[0], queue.at[_COUNTED], queue.start.shape[0]
     for row in range(queue.at[_COUNTED_ROWS], queue.at[_ROWS]):
         i = row % queue.arm.shape[0]
-        for _ in range(queue.count[i]):
+        for _ in range(queue.size[i]):
             start = queue.start[number % held]
             if start < now:
                 pulls[queue.arm[i], columns[queue.fidelity[i]]] += 1
@@ -252,6 +252,7 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
         rows = look_ahead(problem, setting.params, state, trial.copied, flying, out)
         if rows == 0:
             break
+        before = at[_ASKED]
         for row in range(rows):
             arm, fidelity, wanted = out[row, 0], out[row, 1], min(out[row, 2], workers.row_limit)
             cost = price(problem, planned, arm, fidelity)
@@ -275,6 +276,8 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
                 queue.last[(at[_ROWS] - 1) % queue.arm.shape[0]] = 1
             if cut:
                 break
+        # A run that spends a budget plans again: something cheaper may still be paid for.
+        cut = cut and (not limits.spends or at[_ASKED] == before or at[_ASKED] >= limits.pulls)
     while at[_REACHED] < setting.marks.shape[0]:
         snapshot(setting, state, at[_REACHED], noted)
         at[_REACHED] += 1
@@ -328,10 +331,20 @@ def make_trial(setting: Setting, workers: Workers, memory: type, blocks: Any) ->
     rooms = [laid.blocks(), laid.blocks()]
     states = [new_state(setting.problem)._replace(own=laid.of(*room), blocks=blocks) for room in rooms]
     held, columns = workers.held, len(workers.most)
-    wholes = [np.zeros(held, dtype=np.int64) for _ in range(5)]
-    numbers = [np.zeros(held) for _ in range(3)]
-    places = np.zeros((columns, workers.width))
-    queue = Queue(*wholes, *numbers, np.zeros(5, np.int64), np.zeros(2), np.zeros(workers.width), places)
+    queue = Queue(
+        arm=np.zeros(held, dtype=np.int64),
+        fidelity=np.zeros(held, dtype=np.int64),
+        size=np.zeros(held, dtype=np.int64),
+        marked=np.zeros(held, dtype=np.int64),
+        last=np.zeros(held, dtype=np.int64),
+        cost=np.zeros(held),
+        start=np.zeros(held),
+        finish=np.zeros(held),
+        at=np.zeros(_REACHED + 1, dtype=np.int64),
+        now=np.zeros(2),
+        free=np.zeros(workers.width),
+        slots=np.zeros((columns, workers.width)),
+    )
     tables = [np.zeros(shape, dtype=np.int64) for _ in range(3)]
     return Trial(
         state=states[0],

@@ -87,7 +87,7 @@ class AskTell(Replica):
         pulls: list[Pull] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            study_state, records = self._apply_news(news), []
+            study_state, records = self._apply_news(news), list[Record]()
             self._drop(pulls)
             if study_state.due:
                 self.code.check()

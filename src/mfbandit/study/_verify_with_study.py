@@ -150,8 +150,9 @@ def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
 
 def _check_planned(planned: Record | None, record: Record) -> None:
     """Refuse a round that the policy does not plan."""
-    ours, theirs = read_round(planned.text) if planned is not None else {}, read_round(record.text)
-    if planned is None or planned.pull != record.pull or any(ours.get(key) != theirs.get(key) for key in _DECIDED):
+    theirs = read_round(record.text)
+    ours = None if planned is None or planned.pull != record.pull else read_round(planned.text)
+    if ours is None or any(ours.get(key) != theirs.get(key) for key in _DECIDED):
         raise ValueError(f"its policy does not plan the round that begins with pull {record.pull}")
 
 

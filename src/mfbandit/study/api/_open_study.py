@@ -149,7 +149,7 @@ def create_study(
             study = Study(store, chosen, header, durable)
         elif load_if_exists:
             stored = read_header(store.headers()[chosen], chosen).settings
-            stored.check_same(settings if width is not None else restore(settings, width=stored.width), chosen)
+            stored.check_same(settings if width is not None else replace(settings, width=stored.width), chosen)
             study = open_study(store, chosen, durable, allow_changed_policy)
             if not study.current().ended:
                 study.code.check()

@@ -206,5 +206,5 @@ class Round:
         free = [place for place in sorted(set(self._returned)) if place not in self.leases and not self.told(place)]
         for place in (*free, *range(self.fresh, self.size)):
             if not self.told(place) and self.row_of(place).fidelity not in full:
-                return place
+                return int(place)
         return -1
