@@ -259,5 +259,5 @@ class MFCommit(Policy):
             rows=arms,
             memory=Beliefs,
             sums_only=problem.reward_code != BOUNDED,
-            ahead=Ahead(),
+            ahead=Ahead(begins_with_all=True),
         )

@@ -8,7 +8,8 @@ policy plans on that copy, so that a plan spreads over the arms and fidelities t
 asked of the state itself. Where only the copy says so, nothing more is planned until one more round counts (`WAIT`).
 
 The lag grows with a run, up to some times the width: a pull that takes five times as long as others keeps no worker
-waiting then. Plans of the first pulls, from which most is learned, wait for more results.
+waiting then, and what is planned without knowing its result is a small part of the run. Plans of the first pulls, from
+which most is learned, wait for more results.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ __all__ = ["ROW_LIMIT", "WAIT", "Ahead", "Copy", "InFlight", "any_out", "copy_fo
 WAIT = -1
 #: A row of a plan has at most so many pulls; on blocks it has as many as were opened.
 ROW_LIMIT = 64
-#: The lag is the width at first, grows by this for each pull, and is this many times the width at most, and once more
-#: for each doubling that makes the width out of 1.
-_GROWTH, _MOST = 0.5, 2
+#: The lag is the width for the first pulls, so many times the width; then it grows by this for each pull, up to so many
+#: times the width, and once more for each doubling that makes the width out of 1.
+_NARROW, _GROWTH, _MOST = 10, 0.1, 2
 #: A stream is expected to be like its arm as if so many of its rewards had been.
-_PRIOR = 2.0
+_PRIOR = 6.0
 
 
 class InFlight(NamedTuple):
@@ -73,6 +74,8 @@ class Ahead:
     """``is_marked(state, row)`` after a plan: whether the rewards of a row are marked."""
     take_marked: Callable[..., None] = take_nothing
     """``take_marked(state, arm, fidelity, pulls, sums, squares)`` enters marked rewards, by their sums."""
+    begins_with_all: bool = False
+    """Whether it begins with a pull of every arm, which is then repeated until the first have come back."""
     on_copy: bool = True
     """Whether it plans on a copy of the state with what is expected; otherwise `prepare` is told all it needs."""
 
@@ -83,13 +86,13 @@ def lag(width: int, asked: int) -> int:
 
     Examples
     --------
-    >>> [lag(8, asked) for asked in (0, 8, 40, 1000)]
-    [8, 12, 28, 40]
+    >>> [lag(8, asked) for asked in (0, 80, 160, 1000)]
+    [8, 8, 16, 40]
     """
     most, doubled = _MOST, 1
     while doubled < width:
         most, doubled = most + 1, 2 * doubled
-    return int(min(most * width, width + int(_GROWTH * asked)))
+    return int(min(most * width, width + int(_GROWTH * max(0, asked - _NARROW * width))))
 
 
 @kernel
@@ -211,12 +214,33 @@ def note_marks(state: State, rows: int, out: Ints) -> None:
         out[row, 3] = 1 if is_marked(state, row) else 0
 
 
+@slot
+def is_blind(state: State, rows: int, out: Ints) -> bool:
+    """Whether a plan is as good as any as long as nothing has come back."""
+
+
+@kernel
+def sees_something(state: State, rows: int, out: Ints) -> bool:
+    """Never: an algorithm begins with some of its arms only."""
+    return False
+
+
+@kernel
+def nothing_known(state: State, rows: int, out: Ints) -> bool:
+    """Whether a plan is of arms of which nothing is known yet."""
+    for row in range(rows):
+        for m in range(state.pulls.shape[1]):
+            if state.pulls[out[row, 0], m] > 0:
+                return False
+    return True
+
+
 @kernel
 def plan_on_copy(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
     """Ask the state whether to stop, and a copy in which what is out has come back as expected for what to pull."""
     prepare(state, flying)
     rows = plan(problem, params, state, out)
-    if rows == 0 or not any_out(flying.pulls):
+    if rows == 0 or not any_out(flying.pulls) or is_blind(state, rows, out):
         note_marks(state, rows, out)
         prepare(state, flying)
         return rows
@@ -258,4 +282,5 @@ def plan_ahead(algorithm: Algorithm) -> Callable[..., int]:
         prepare=ahead.prepare,
         is_marked=ahead.is_marked,
         take_marked=ahead.take_marked,
+        is_blind=nothing_known if ahead.begins_with_all else sees_something,
     )

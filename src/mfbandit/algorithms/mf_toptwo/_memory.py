@@ -138,4 +138,4 @@ def take_active(state: State, arm: int, fidelity: int, pulls: float, sums: float
 
 
 #: How `mf-toptwo` plans while pulls are out.
-AHEAD = Ahead(prepare=forget_round, is_marked=is_active, take_marked=take_active)
+AHEAD = Ahead(prepare=forget_round, is_marked=is_active, take_marked=take_active, begins_with_all=True)
