@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from mfbandit.algorithms._policy import Policy
 from mfbandit.algorithms.mf_race._race_bets import look_bets, near_bets, start_bets
-from mfbandit.algorithms.mf_race._race_lanes import TRIED, first_of, lane_mean, leave_lane, racing
+from mfbandit.algorithms.mf_race._race_lanes import TRIED, first_of, lane_mean, leave_lane, planned, racing
 from mfbandit.algorithms.mf_race._race_memory import RaceMemory, RaceParams, comparator_slot
 from mfbandit.algorithms.mf_race._race_sums import look_sums, near_sums, start_sums
 from mfbandit.confidence.race import blocks_at_least, lane_shares, weights
@@ -124,8 +124,8 @@ def declare(problem: Arrays, params: RaceParams, state: State, lane: int, blocks
     leader = runner_up = -1
     if params.led and opened >= _FIRST:
         leader = first_of(problem, state, lane, -1)
-        runner_up = first_of(problem, state, lane, leader)
-        if own.first_led[lane, leader] == 0:
+        runner_up = first_of(problem, state, lane, leader) if leader >= 0 else -1
+        if leader >= 0 and own.first_led[lane, leader] == 0:
             own.first_led[lane, leader] = opened + 1
             own.leaders[lane] += 1
             own.led_as[lane, leader] = own.leaders[lane]
@@ -160,12 +160,6 @@ def note_flying(state: State, flying: InFlight) -> None:
 
 
 @kernel
-def planned(state: State, arm: int, lane: int) -> int:
-    """On how many blocks of a lane an arm was measured or is being measured."""
-    return int(state.pulls[arm, lane] + state.own.flying[arm, lane])
-
-
-@kernel
 def all_caught_up(state: State, lane: int) -> bool:
     """Whether all who race were measured on all blocks that are open."""
     for arm in range(state.pulls.shape[0]):
@@ -190,8 +184,9 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
     """Measure the arms left on the next blocks, those that pause later than others."""
     arms = state.pulls.shape[0]
     lane = problem.order[state.own.lane[0]]
-    if state.blocks.opened[lane] > 0:
-        place = comparator_slot(state, lane, first_of(problem, state, lane, -1))
+    comparator = first_of(problem, state, lane, -1) if state.blocks.opened[lane] > 0 else -1
+    if comparator >= 0:
+        place = comparator_slot(state, lane, comparator)
         if place < 0:
             start_comparator(state, lane, -1 - place)
         look(problem, params, state, lane)

@@ -11,7 +11,7 @@ import math
 from mfbandit.algorithms.mf_race._race_memory import RaceParams, gap_bound
 from mfbandit.core import Arrays, State, kernel
 
-__all__ = ["TRIED", "first_of", "lane_mean", "leave_lane", "racing"]
+__all__ = ["TRIED", "first_of", "lane_mean", "leave_lane", "planned", "racing"]
 
 #: A lane is tried if a pull costs at most this part of one in the truest lane: trying it then costs next to nothing.
 TRIED = 0.05
@@ -35,29 +35,62 @@ def racing(state: State, arm: int) -> bool:
 
 
 @kernel
-def most_blocks(state: State, lane: int) -> int:
-    """On how many blocks of a lane those racing were measured who were measured on most."""
+def planned(state: State, arm: int, lane: int) -> int:
+    """On how many blocks of a lane an arm was measured or is being measured."""
+    return int(state.pulls[arm, lane] + state.own.flying[arm, lane])
+
+
+@kernel
+def most_planned(state: State, lane: int) -> int:
+    """On how many blocks of a lane those racing were measured, or are, who come farthest."""
     most = 1
     for arm in range(state.pulls.shape[0]):
         if racing(state, arm):
-            most = max(most, state.pulls[arm, lane])
+            most = max(most, planned(state, arm, lane))
     return int(most)
+
+
+@kernel
+def common_blocks(state: State, lane: int, most: int) -> int:
+    """On how many blocks of a lane all were measured who race and come as far as `most`."""
+    common = most
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm) and planned(state, arm, lane) >= most:
+            common = min(common, state.pulls[arm, lane])
+    return int(common)
+
+
+@kernel
+def mean_on_first(problem: Arrays, state: State, arm: int, lane: int, blocks: int) -> float:
+    """The mean reward of an arm on the first blocks of a lane, as `lane_mean` has it on all."""
+    n = state.pulls[arm, lane]
+    if n == blocks:
+        return lane_mean(problem, state, arm, lane)
+    total, missing = float(state.sums[arm, lane]), state.blocks.missing[arm, lane]
+    for position in range(blocks, n):
+        reward = state.blocks.rewards[lane, arm, position]
+        if reward == reward:
+            total -= reward
+        else:
+            missing -= 1
+    return total / max(1, blocks - missing if problem.reward_code == 3 else blocks)
 
 
 @kernel
 def first_of(problem: Arrays, state: State, lane: int, but: int) -> int:
     """The arm that leads a lane, but one; -1 if nobody does.
 
-    It has the highest mean of those racing that were measured on most blocks, of equal ones who led last. Whoever
-    pauses leads only if all others pause, too.
+    It has the highest mean of those racing that were measured on most blocks, of equal ones who led last. While pulls
+    are out, the blocks count on which all of these were measured. Whoever pauses leads only if all others pause, too.
     """
-    found, best, most = -1, 0.0, most_blocks(state, lane)
+    most = most_planned(state, lane)
+    found, best, blocks = -1, 0.0, common_blocks(state, lane, most)
     opened = state.blocks.opened[lane]
     before = state.blocks.declared[lane, opened - 1, 0] if opened > 0 else -1
     for arm in range(state.pulls.shape[0]):
-        if arm == but or not racing(state, arm) or state.pulls[arm, lane] < most:
+        if arm == but or not racing(state, arm) or planned(state, arm, lane) < most or blocks == 0:
             continue
-        mean = lane_mean(problem, state, arm, lane)
+        mean = mean_on_first(problem, state, arm, lane, blocks)
         ahead = mean > best or (mean == best and arm == before)
         if found >= 0 and state.own.paused[found] != state.own.paused[arm]:
             ahead = state.own.paused[arm] == 0
@@ -141,7 +174,8 @@ def leave_lane(problem: Arrays, params: RaceParams, state: State) -> int:
         if stays and opened > 0:
             leader = first_of(problem, state, lane, -1)
             for arm in range(state.pulls.shape[0]):
-                if arm != leader and racing(state, arm) and is_done_here(problem, state, lane, leader, arm):
+                rival = leader >= 0 and arm != leader and racing(state, arm)
+                if rival and is_done_here(problem, state, lane, leader, arm):
                     own.gone[arm] = 1
             stays = left_in(state) > 1 and opened != problem.blocks.size
         if stays:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from mfbandit.algorithms.mf_race._race_lanes import racing
 from mfbandit.algorithms.mf_race._race_memory import RaceParams, beat, gap_bound
 from mfbandit.confidence.race import BLOCKS_WITHOUT_NOISE, LEAST_SQUARES, ascending, at_most, log_student, lower_median
 from mfbandit.core import Arrays, State, kernel
@@ -166,8 +167,12 @@ def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> N
     """Look at all evidence in a lane that is new, and note who is beaten."""
     if binary(state):
         return
-    own = state.own
-    for blocks in range(1, state.blocks.opened[lane] + 1):
+    own, measured = state.own, state.blocks.opened[lane]
+    for arm in range(state.pulls.shape[0]):
+        # While pulls are out, those racing need not have come equally far.
+        if racing(state, arm):
+            measured = min(measured, state.pulls[arm, lane])
+    for blocks in range(1, measured + 1):
         is_new = blocks > own.looked[lane, 0]
         if blocks > own.sums.compared[lane]:
             compare(state, lane, blocks - 1)
@@ -179,7 +184,7 @@ def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> N
                 take_block(state, lane, place, comparator)
             if is_new:
                 judge(problem, params, state, lane, place, comparator)
-    own.looked[lane, 0] = state.blocks.opened[lane]
+    own.looked[lane, 0] = measured
 
 
 @kernel
