@@ -16,7 +16,7 @@ from mfbandit.core import Goal
 from mfbandit.instances import Instance
 from mfbandit.simulation._virtual_workers import Durations
 
-__all__ = ["Runs"]
+__all__ = ["Runs", "WidthRow"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -163,3 +163,23 @@ class Runs:
             columns["regret"] = self.regret
             columns["cost_regret"] = self.cost_regret
         return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class WidthRow:
+    """What some workers make of it: cost, and time to the answer."""
+
+    workers: int
+    mean_cost: float
+    standard_error: float
+    """Of the mean cost."""
+    mean_time: float
+    """In the unit of the durations; by default every pull takes 1."""
+    utilisation: float
+    """The share of the time in which workers are busy."""
+
+    @classmethod
+    def of(cls, runs: Runs) -> WidthRow:
+        """Sum up some runs."""
+        error = float(runs.cost.std(ddof=1)) / math.sqrt(runs.trials) if runs.trials > 1 else math.nan
+        return cls(runs.width, float(runs.cost.mean()), error, float(runs.time.mean()), runs.utilisation)

@@ -106,9 +106,8 @@ def simulate(
     >>> runs = mf.simulate("loose-prior", "lucb-top", trials=4, seed=1, max_cost=1e7)
     >>> runs.best.tolist(), bool(runs.stopped.all())
     ([0, 0, 0, 0], True)
-    >>> wide = mf.simulate("poiani-5x2", trials=4, width=8, device="python")
-    >>> bool((wide.time < wide.pulls.sum((1, 2))).all())
-    True
+    >>> mf.simulate("loose-prior", "lucb-top", trials=1, max_pulls=80, width=8, device="python").time.tolist()
+    [10.0]
     """
     if isinstance(instance, str):
         instance = load_instance(instance)
