@@ -1,6 +1,6 @@
 """What several workers cost and save: pulls, cost and time of studies of a width, beside those of one worker.
 
-    python benchmarks/width.py                            # as many trials as tell costs to 0.01; an hour on two cores
+    python benchmarks/width.py                            # as many trials as tell costs to 1 percent
     python benchmarks/width.py --trials 200 --only judges poiani-5x2 --widths 8
     python benchmarks/width.py --fresh 20 --seed 3        # twenty other random instances, drawn from the seed
 
@@ -10,7 +10,8 @@ are 1, or lognormal with mean 1 (sigma 1). "busy" is busy worker time / (workers
 the time of one worker over that of all. A bound is marked "ok" or "NOT KEPT":
 
 - runs of more than 20 pulls per worker: busy and cost as in `BUSY` and `COST`;
-- shorter ones: the cost of one worker, and what 2 pulls per worker cost at most (at the price of its mean pull);
+- shorter ones: the cost of one worker, and what 2 pulls per worker cost at most, at the price of its mean pull:
+  "worth/W" is how many such pulls the extra cost would pay per worker ("at top": pulls at the truest fidelity);
 - poiani-5x2 with 8 workers: 4 times faster at delta 0.01, 3 times at 0.05.
 """
 
@@ -37,7 +38,7 @@ COST = {8: 1.03, 64: 1.10}
 FASTER = {0.01: 4.0, 0.05: 3.0}
 #: Runs of more pulls per worker than this are long, and others may make so many more pulls per worker.
 LONG, MORE = 20, 2
-#: The standard error that is enough, and the trials that tell how many are needed for it.
+#: The standard error, as a share of the cost, that is enough, and the trials that tell how many are needed for it.
 ENOUGH, FIRST, MOST = 0.01, 100, 20_000
 
 
@@ -73,6 +74,7 @@ class Row:
     standard_error: float
     extra_pulls_per_worker: float
     extra_cost_in_pulls_per_worker: float
+    extra_cost_in_truest_pulls_per_worker: float
     busy: float
     faster: float
     wrong: float
@@ -132,8 +134,8 @@ def paired(one: mf.Runs, many: mf.Runs) -> tuple[float, float]:
 
 def trials_for(case: Case, width: int) -> int:
     """How many trials tell the cost to `ENOUGH`."""
-    error = paired(case.runs(FIRST), case.runs(FIRST, width))[1]
-    return int(np.clip(np.ceil(FIRST * (error / ENOUGH) ** 2), FIRST, MOST))
+    ratio, error = paired(case.runs(FIRST), case.runs(FIRST, width))
+    return int(np.clip(np.ceil(FIRST * (error / ratio / ENOUGH) ** 2), FIRST, MOST))
 
 
 def judged(case: Case, row: dict[str, float], width: int, spread: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -157,14 +159,16 @@ def measure(case: Case, width: int, spread: float, one: mf.Runs) -> Row:
     many = case.runs(one.trials, width, spread)
     ratio, error = paired(one, many)
     pulls, of_one = (float(runs.pulls.sum(axis=(1, 2)).mean()) for runs in (many, one))
-    price = float(one.cost.mean()) / of_one
+    price, extra = float(one.cost.mean()) / of_one, float((many.cost - one.cost).mean())
+    truest = float(case.instance.problem.costs[:, case.instance.problem.truest].mean())
     found = {
         "pulls": pulls,
         "pulls_of_one": of_one,
         "cost": ratio,
         "standard_error": error,
         "extra_pulls_per_worker": (pulls - of_one) / width,
-        "extra_cost_in_pulls_per_worker": float((many.cost - one.cost).mean()) / price / width,
+        "extra_cost_in_pulls_per_worker": extra / price / width,
+        "extra_cost_in_truest_pulls_per_worker": extra / truest / width,
         "busy": many.utilisation,
         "faster": of_one / float(many.time.mean()),
         "wrong": float(many.wrong.mean()),
@@ -175,8 +179,8 @@ def measure(case: Case, width: int, spread: float, one: mf.Runs) -> Row:
 
 
 HEAD = (
-    f"{'case':<28} {'delta':>5} {'W':>3} {'sigma':>5} {'trials':>6} {'pulls of 1':>10} {'pulls':>8} {'more/W':>7} "
-    f"{'cost':>7} {'+-':>6} {'busy':>5} {'faster':>6} {'wrong':>6}  bounds"
+    f"{'case':<28} {'delta':>5} {'W':>3} {'sigma':>5} {'trials':>6} {'pulls of 1':>10} {'pulls':>8} {'more/W':>8} "
+    f"{'worth/W':>8} {'at top':>6} {'cost':>7} {'+-':>6} {'busy':>5} {'faster':>6} {'wrong':>6}  bounds"
 )
 
 
@@ -184,10 +188,11 @@ def show(row: Row) -> None:
     """Print a row."""
     verdict = "NOT KEPT: " + ", ".join(row.broken) if row.broken else "ok" if row.kept else "-"
     unended = "" if row.stopped == 1.0 else f" ({row.stopped:.1%} stopped)"
+    worth, at_top = row.extra_cost_in_pulls_per_worker, row.extra_cost_in_truest_pulls_per_worker
     print(
         f"{row.case:<28} {row.delta:>5g} {row.workers:>3} {row.spread:>5g} {row.trials:>6} {row.pulls_of_one:>10,.0f} "
-        f"{row.pulls:>8,.0f} {row.extra_pulls_per_worker:>7.2f} {row.cost:>7.3f} {row.standard_error:>6.3f} "
-        f"{row.busy:>5.2f} {row.faster:>6.1f} {row.wrong:>6.3f}  {verdict}{unended}",
+        f"{row.pulls:>8,.0f} {row.extra_pulls_per_worker:>8.2f} {worth:>8.2f} {at_top:>6.2f} {row.cost:>7.3f} "
+        f"{row.standard_error:>6.3f} {row.busy:>5.2f} {row.faster:>6.1f} {row.wrong:>6.3f}  {verdict}{unended}",
         flush=True,
     )
 
@@ -195,7 +200,7 @@ def show(row: Row) -> None:
 def main() -> int:
     """Measure everything that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, help="trials of each (default: as many as tell the cost to 0.01)")
+    parser.add_argument("--trials", type=int, help="trials of each (default: as many as tell the cost to 1 percent)")
     parser.add_argument("--deltas", type=float, nargs="+", default=[0.05, 0.01], help="of the built-in instances")
     parser.add_argument("--widths", type=int, nargs="+", default=[8, 64])
     parser.add_argument("--spreads", type=float, nargs="+", default=[0.0, 1.0], help="sigma of the durations")
