@@ -308,6 +308,7 @@ def test_a_forecast_tells_cost_and_time_by_workers():
     ("settings", "rule"),
     [
         ({"width": 0}, "width must be a whole number >= 1, got 0"),
+        ({"width": 10**6}, "width must be at most 65,536 in a simulation, got 1000000"),
         ({"width": 8, "device": "cuda"}, "device='cuda' has no virtual clock"),
         ({"durations": 1.0, "device": "cuda"}, "device='cuda' has no virtual clock"),
         ({"durations": 0.0}, "a duration must be a finite number > 0, got 0.0"),

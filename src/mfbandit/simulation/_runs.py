@@ -39,7 +39,8 @@ class Runs:
     marks, mark_pulls, mark_best : arrays (marks,), (trials, marks, K, M), (trials, marks)
         Where each run stood when its cost reached each mark.
     trace : array (trials, rows, 3)
-        The first rows (arm, fidelity, count) of each run, on request.
+        The first rows (arm, fidelity, count) of each run, on request; with several workers also rows that were
+        planned and not begun before the answer, which cost nothing.
     out_of_room : array of bool (trials,)
         Which runs ended because there was no room for the rewards of more blocks; none without blocks.
     time, busy : arrays (trials,)

@@ -19,7 +19,7 @@ from mfbandit.simulation._progress_bar import Progress
 from mfbandit.simulation._ray_trials import run_on_ray
 from mfbandit.simulation._runs import Runs
 from mfbandit.simulation._trials import Advance, Simulation, Simulator, limit, pieces, run_all, whole
-from mfbandit.simulation._virtual_workers import GivenDurations, as_durations
+from mfbandit.simulation._virtual_workers import MOST_WORKERS, GivenDurations, as_durations
 from mfbandit.simulation._wide_simulator import simulator_of
 
 __all__ = ["simulate"]
@@ -140,6 +140,8 @@ def simulate(
         width=whole("width", width, 1),
         durations=as_durations(durations),
     )
+    if simulation.width > MOST_WORKERS:
+        raise InvalidInput(f"width must be at most {MOST_WORKERS:,} in a simulation, got {width!r}")
     if device == "cuda" and simulation.on_clock:
         raise InvalidInput("device='cuda' has no virtual clock: use device='cpu' for a width or durations")
     simulator = simulator_of(simulation, device)

@@ -14,8 +14,21 @@ from mfbandit.core import Floats, Ints, kernel, normal, uniform
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Problem
 
-__all__ = ["ANY", "Durations", "GivenDurations", "Timing", "Workers", "as_durations", "duration", "employ", "places"]
+__all__ = [
+    "ANY",
+    "MOST_WORKERS",
+    "Durations",
+    "GivenDurations",
+    "Timing",
+    "Workers",
+    "as_durations",
+    "duration",
+    "employ",
+    "places",
+]
 
+#: Each pull looks for a worker that is free.
+MOST_WORKERS = 65_536
 #: More pulls than anybody can make.
 ANY = 2**62
 #: Tells the draw of a duration apart from the draws of rewards.
