@@ -41,7 +41,7 @@ from mfbandit.instances import (
 )
 from mfbandit.instances.recorded import load_dataset, read_table
 from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Problem, Pull
-from mfbandit.simulation import Forecast, Runs, forecast, simulate
+from mfbandit.simulation import Durations, Forecast, Runs, forecast, simulate
 from mfbandit.study import BiasAlarm, Failures, Result, Study, create_study, import_study, load_study
 from mfbandit.study.api import allocate, identify
 from mfbandit.version import __version__
@@ -59,6 +59,7 @@ __all__ = [
     "BlockTableLaw",
     "Bounded",
     "Calibration",
+    "Durations",
     "Elimination",
     "Failures",
     "Fidelity",

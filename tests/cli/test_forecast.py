@@ -25,3 +25,14 @@ def test_forecast_refuses_a_picture_it_cannot_write(capsys, tmp_path):
     assert "must end in .png, .svg or .pdf, got 'cost.txt'" in capsys.readouterr().err
     assert main(["forecast", "figure-1a", "--out", str(tmp_path / "no" / "cost.png")]) == 2
     assert "does not exist" in capsys.readouterr().err
+
+
+def test_forecast_of_the_time_with_some_workers(capsys):
+    given = ["forecast", "poiani-5x2", "--trials", "5", "-p", "mf-toptwo"]
+    assert main([*given, "--workers", "1"]) == 0
+    assert "time to the answer" in capsys.readouterr().out
+    assert main([*given, "--workers", "1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["widths"]
+    assert (row["workers"], row["utilisation"]) == (1, 1.0)
+    assert main([*given, "--workers", "few"]) == 2
+    assert "workers must be whole numbers, such as 1,8,64, got 'few'" in capsys.readouterr().err

@@ -145,3 +145,24 @@ def test_an_instance_of_ones_own(capsys, tmp_path):
     found = report(capsys, str(file), "-p", "lucb-top", "--trials", "2")
     assert found["instance"] == "mine"
     assert found["error_rate"] == 0.0
+
+
+WIDE = ("figure-1a", "-p", "lucb-c", "--trials", "2", "--max-cost", "100", "--device", "python", "--width", "8")
+
+
+def test_workers_on_a_clock(capsys):
+    found = report(capsys, *WIDE, "--durations", "fidelity 0=1,fidelity 1=2,fidelity 2=4", "--spread", "1", code=1)
+    assert found["width"] == 8
+    assert found["mean_time"] > 0
+    assert 0 < found["utilisation"] <= 1
+    text = output(capsys, *WIDE, code=1).out
+    assert "time to the answer" in text
+    assert "of 8" in text
+    assert "time to the answer" not in output(capsys, "figure-1a", "-p", "lucb-top", "--trials", "1").out
+
+
+@pytest.mark.parametrize("durations", ["long", "a=1,a=2", "a=1,2", "1,", "0", "fidelity 0=1"])
+def test_bad_durations_are_refused(capsys, durations):
+    said = output(capsys, *WIDE, "--durations", durations, code=2).err
+    assert "duration" in said
+    assert said.count("\n") == 1

@@ -19,7 +19,7 @@ from mfbandit.simulation._ray_trials import _play, _told, run_on_ray
 from mfbandit.simulation._trials import Simulation, Simulator
 
 POLICY = "lucb-a:top=0.95,second=0.75"
-FIELDS = ("cost", "best", "stopped", "pulls", "mark_pulls", "mark_best", "trace")
+FIELDS = ("cost", "best", "stopped", "pulls", "mark_pulls", "mark_best", "trace", "time", "busy")
 
 
 def on_threads_and_on_ray(**settings):
@@ -29,6 +29,8 @@ def on_threads_and_on_ray(**settings):
 
 def assert_same(here, there):
     for field in FIELDS:
+        if not hasattr(here, field):
+            continue  # results that were not timed
         mine, theirs = getattr(here, field), getattr(there, field)
         assert mine.shape == theirs.shape
         assert mine.tobytes() == theirs.tobytes(), field
@@ -42,6 +44,8 @@ def test_three_nodes_give_what_threads_give(nodes):
     assert_same(*on_threads_and_on_ray(marks=[10.0, 300.0], trace=7))
     assert_same(*on_threads_and_on_ray(policy="elimination", budget=500.0, trials=7))
     assert_same(*on_threads_and_on_ray(device="python", max_pulls=40, trials=3))
+    wide = {"width": 8, "durations": mf.Durations(spread=1.0), "max_pulls": 90}
+    assert_same(*on_threads_and_on_ray(device="python", trials=3, **wide))
 
 
 def test_a_lost_node_changes_nothing(cluster, nodes):

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from mfbandit.errors import InvalidInput
 
-__all__ = ["AllowChangedPolicy", "Delta", "InstanceName", "Json", "Seed", "check_finite"]
+if TYPE_CHECKING:
+    from mfbandit.simulation import Durations
+
+__all__ = [
+    "AllowChangedPolicy",
+    "Delta",
+    "InstanceName",
+    "Json",
+    "PullDurations",
+    "Seed",
+    "Spread",
+    "check_finite",
+    "read_durations",
+]
 
 InstanceName: TypeAlias = Annotated[
     str,
@@ -30,6 +43,38 @@ AllowChangedPolicy: TypeAlias = Annotated[
         help="Go on although the code of the policy has changed since the study was made.",
     ),
 ]
+
+PullDurations: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--durations",
+        help="How long a pull takes on average, in any unit: 1, or by fidelity judge=1,human=3600.",
+        show_default="1",
+    ),
+]
+Spread: TypeAlias = Annotated[
+    float,
+    typer.Option(help="How durations differ from pull to pull: the standard deviation of their logarithm (lognormal)."),
+]
+
+
+def read_durations(text: str | None, spread: float) -> Durations | None:
+    """Read how long pulls take; None if nothing was said of it."""
+    from mfbandit.simulation import Durations
+
+    if text is None:
+        return Durations(spread=spread) if spread else None
+    parts = [part.rpartition("=") for part in text.split(",")]
+    try:
+        numbers = [float(number) for _, _, number in parts]
+    except ValueError:
+        numbers = []
+    names = [name.strip() for name, _, _ in parts]
+    if not numbers or (any(names) and not (all(names) and len(set(names)) == len(names))):
+        raise InvalidInput(f"durations must be a number, or name=number,... by fidelity, got {text!r}")
+    if all(names):
+        return Durations(dict(zip(names, numbers, strict=True)), spread)
+    return Durations(numbers if len(numbers) > 1 else numbers[0], spread)
 
 
 def check_finite(name: str, value: float | None) -> None:

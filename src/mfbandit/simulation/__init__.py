@@ -9,10 +9,12 @@ from mfbandit.simulation._progress_bar import Bar
 from mfbandit.simulation._run_plots import Bound, cost_against_delta, growth_against_budget, regret_against_budget, save
 from mfbandit.simulation._runs import Runs
 from mfbandit.simulation._simulate import simulate
+from mfbandit.simulation._virtual_workers import Durations
 
 __all__ = [
     "Bar",
     "Bound",
+    "Durations",
     "Forecast",
     "Runs",
     "cost_against_delta",

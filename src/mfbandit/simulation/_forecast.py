@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mfbandit._checks import as_list
+from mfbandit._checks import as_list, whole_number
 from mfbandit.algorithms import Policy, read_policy
 from mfbandit.errors import InvalidInput
 from mfbandit.formatting import amount
 from mfbandit.instances import Instance, load_instance
 from mfbandit.simulation._run_plots import cost_against_confidence
-from mfbandit.simulation._runs import Runs
+from mfbandit.simulation._runs import Runs, WidthRow
 from mfbandit.simulation._simulate import simulate
+from mfbandit.simulation._virtual_workers import GivenDurations, as_durations
 from mfbandit.theory import limit
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Forecast:
         The row to follow: the cheapest, or one with fewer fidelities that is as good.
     truest_only
         The cheapest row that uses the truest fidelity alone.
+    widths
+        Cost and time of `best` with each number of workers that was asked for.
     """
 
     instance: Instance = field(repr=False)
@@ -75,6 +78,7 @@ class Forecast:
     rows: tuple[ForecastRow, ...]
     best: ForecastRow
     truest_only: ForecastRow
+    widths: tuple[WidthRow, ...] = ()
 
     @property
     def keep(self) -> tuple[str, ...]:
@@ -132,6 +136,7 @@ class Forecast:
             "limit": self.limit,
             "advice": self.advice,
             "rows": rows,
+            "widths": [vars(row) for row in self.widths],
         }
         return dict(_without_nan(plain))
 
@@ -151,8 +156,9 @@ class Forecast:
         return cost_against_confidence(self.curve(deltas), title=title)
 
     def _again(self, row: ForecastRow, delta: float) -> Runs:
+        given = {"epsilon": self.epsilon, "trials": self.trials, "seed": self.seed}
         most = _PATIENCE * _scale(self.instance, delta)
-        return _run(self.instance, row.policy, row.fidelities, delta, self.epsilon, self.trials, self.seed, most)
+        return _run(self.instance, row.policy, row.fidelities, delta=delta, max_cost=most, **given)
 
 
 def forecast(
@@ -164,6 +170,8 @@ def forecast(
     trials: int = 100,
     seed: int = 0,
     max_cost: float | None = None,
+    workers: Sequence[int] = (),
+    durations: GivenDurations | None = None,
 ) -> Forecast:
     """Foretell what identifying the best arm will cost, and which fidelities to use.
 
@@ -182,6 +190,10 @@ def forecast(
         Seed of the simulated rewards; all rows share their luck.
     max_cost : float, optional
         Where a run is given up; by default at a hundred times what the truest fidelity alone must cost.
+    workers : sequence of int
+        Numbers of workers to tell cost and time of, for the row to follow: see `Forecast.widths`.
+    durations
+        How long a pull takes, as for `simulate`.
 
     Returns
     -------
@@ -199,18 +211,26 @@ def forecast(
     given = [read_policy(one) for one in as_list(policies, "policies must be a list", InvalidInput)]
     chosen = list({one.label: one for one in given}.values())
     _check(guessed, chosen, epsilon)
+    numbers = [whole_number("workers", one, 1) for one in as_list(workers, "workers must be a list", InvalidInput)]
+    taken = as_durations(durations)
+    if taken is not None:
+        taken.means(guessed.problem)
     most = _PATIENCE * _scale(guessed, delta) if max_cost is None else max_cost
+    settings: dict[str, Any] = {"delta": delta, "epsilon": epsilon, "trials": trials, "seed": seed, "max_cost": most}
     rows = []
     for position, one in enumerate(chosen):
         for columns in _subsets(guessed, every=position == 0):
             if one.truest_only and len(columns) > 1:
                 continue
             names = tuple(guessed.problem.fidelities[m].name for m in columns)
-            runs = _run(guessed, one.label, names, delta, epsilon, trials, seed, most)
+            runs = _run(guessed, one.label, names, **settings)
             rows.append(_row(runs, one.label, names, _limit(guessed, delta, epsilon, columns)))
     ordered = tuple(sorted(rows, key=lambda row: (-row.stopped_rate, row.mean_cost)))
     alone = next(row for row in ordered if len(row.fidelities) == 1)
-    return Forecast(guessed, delta, epsilon, trials, seed, ordered, _choice(ordered), alone)
+    best = _choice(ordered)
+    settings["durations"] = taken
+    widths = [WidthRow.of(_run(guessed, best.policy, best.fidelities, width=one, **settings)) for one in numbers]
+    return Forecast(guessed, delta, epsilon, trials, seed, ordered, best, alone, tuple(widths))
 
 
 def _check(instance: Instance, policies: Sequence[Policy], epsilon: float) -> None:
@@ -265,25 +285,14 @@ def _subsets(instance: Instance, every: bool) -> list[tuple[int, ...]]:
     return sorted(sets, key=lambda some: (-len(some), some))
 
 
-def _run(
-    instance: Instance,
-    label: str,
-    names: tuple[str, ...],
-    delta: float,
-    epsilon: float,
-    trials: int,
-    seed: int,
-    most: float,
-) -> Runs:
+def _run(instance: Instance, label: str, names: tuple[str, ...], **settings: Any) -> Runs:
     known = [one.name for one in instance.problem.fidelities]
     columns = [known.index(name) for name in names]
     chosen = read_policy(label)
     if len(columns) < len(known) and not chosen.truest_only:
         text = f"fidelities={'+'.join(map(str, columns))}"
         chosen = read_policy(f"{label},{text}" if ":" in label else f"{label}:{text}")
-    return simulate(
-        instance, chosen, delta=delta, epsilon=epsilon, trials=trials, seed=seed, max_cost=most, progress=True
-    )
+    return simulate(instance, chosen, progress=True, **settings)
 
 
 def _row(runs: Runs, label: str, names: tuple[str, ...], least: float) -> ForecastRow:

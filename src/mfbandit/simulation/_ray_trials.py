@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import platform
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from mfbandit.errors import MfbanditError
 from mfbandit.formatting import shown
 from mfbandit.simulation._trial_loop import Results
 from mfbandit.simulation._trials import Advance, Simulation, Simulator, pieces, run_all
+from mfbandit.simulation._wide_simulator import TimedResults, simulator_of
 from mfbandit.version import __version__
 from mfbandit.workers import RayCluster, reason
 
 __all__ = ["run_on_ray"]
+
+_Results: TypeAlias = Results | TimedResults
 
 #: Bytes that a piece may bring back: two pieces per core must find room in the stores of their nodes.
 _PIECE_BYTES = 32 * 1024**2
@@ -41,7 +44,7 @@ _CORE = _Device("CPU", {"num_cpus": 1}, 1, 4096)
 _CARD = _Device("GPU", {"num_cpus": 1, "num_gpus": 1, "max_calls": 0}, 1 << 14, 1 << 17)
 
 
-def run_on_ray(simulator: Simulator, results: Results, advance: Advance) -> None:
+def run_on_ray(simulator: Simulator, results: _Results, advance: Advance) -> None:
     """Play all trials of a simulation on every core, or every GPU, of a cluster."""
     device = _CARD if simulator.device == "cuda" else _CORE
     room = _PIECE_BYTES // sum(array[:1].nbytes for array in results)
@@ -54,7 +57,7 @@ def run_on_ray(simulator: Simulator, results: Results, advance: Advance) -> None
         sent = ray.put(simulator.simulation)
         same = (sent.hex(), sent, simulator.device, simulator.fingerprint)
 
-        def take(first: int, last: int, played: Results) -> None:
+        def take(first: int, last: int, played: _Results) -> None:
             for mine, theirs in zip(results.part(first, last), played, strict=True):
                 mine[...] = theirs
             advance(last - first, int(played.pulls.sum()))
@@ -88,18 +91,18 @@ def _told(error: Any) -> MfbanditError:
 _ready: dict[str, Simulator] = {}
 
 
-def _play(name: str, simulation: Simulation, device: str, fingerprint: str, first: int, last: int) -> Results:
+def _play(name: str, simulation: Simulation, device: str, fingerprint: str, first: int, last: int) -> _Results:
     """Play a piece, as a task on some machine."""
     if name not in _ready:
         _ready.clear()
         _ready[name] = _make_ready(simulation, device, fingerprint)
-    results = simulation.results(last - first)
+    results: _Results = _ready[name].results(last - first)
     _ready[name].play(first, results)
     return results
 
 
 def _make_ready(simulation: Simulation, device: str, fingerprint: str) -> Simulator:
-    simulator = Simulator(simulation, device)
+    simulator = simulator_of(simulation, device)
     if simulator.fingerprint != fingerprint:
         raise MfbanditError(
             f"node {platform.node()!r} of the Ray cluster has another mfbandit or Python ({__version__} on "

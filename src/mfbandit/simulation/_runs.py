@@ -14,8 +14,9 @@ from mfbandit._optional import optional
 from mfbandit.algorithms import Policy
 from mfbandit.core import Goal
 from mfbandit.instances import Instance
+from mfbandit.simulation._virtual_workers import Durations
 
-__all__ = ["Runs"]
+__all__ = ["Runs", "WidthRow"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -38,9 +39,17 @@ class Runs:
     marks, mark_pulls, mark_best : arrays (marks,), (trials, marks, K, M), (trials, marks)
         Where each run stood when its cost reached each mark.
     trace : array (trials, rows, 3)
-        The first rows (arm, fidelity, count) of each run, on request.
+        The first rows (arm, fidelity, count) of each run, on request; with several workers also rows that were
+        planned and not begun before the answer, which cost nothing.
     out_of_room : array of bool (trials,)
         Which runs ended because there was no room for the rewards of more blocks; none without blocks.
+    time, busy : arrays (trials,)
+        When each run had its answer, and how long all workers together were busy until then, on a virtual clock.
+        By default every pull takes 1.
+    width : int
+        How many workers there were.
+    durations : Durations or None
+        How long pulls took, where that was given.
     seconds : float
         Wall-clock time of the simulation.
     """
@@ -60,11 +69,21 @@ class Runs:
     mark_best: Ints = field(repr=False)
     trace: Ints = field(repr=False)
     out_of_room: npt.NDArray[np.bool_] = field(repr=False)
+    time: Floats = field(repr=False)
+    busy: Floats = field(repr=False)
+    width: int = 1
+    durations: Durations | None = None
 
     @property
     def trials(self) -> int:
         """How many runs."""
         return len(self.cost)
+
+    @property
+    def utilisation(self) -> float:
+        """The share of the time until the answers in which workers were busy; 1 if there was nothing to do."""
+        until = float(self.time.sum())
+        return float(self.busy.sum()) / (self.width * until) if until > 0.0 else 1.0
 
     @property
     def wrong(self) -> npt.NDArray[np.bool_]:
@@ -119,6 +138,9 @@ class Runs:
             "cost_over_limit": over,
             "mean_regret": float(self.regret.mean()) if per_fidelity else None,
             "mean_cost_regret": float(self.cost_regret.mean()) if per_fidelity else None,
+            "width": self.width,
+            "mean_time": float(self.time.mean()),
+            "utilisation": self.utilisation,
             "seconds": self.seconds,
             "pulls_per_second": float(pulls.sum() / max(self.seconds, 1e-9)),
         }
@@ -133,6 +155,8 @@ class Runs:
             "stopped": self.stopped,
             "wrong": self.wrong,
             "pulls": self.pulls.sum(axis=(1, 2)),
+            "time": self.time,
+            "busy": self.busy,
         }
         for m, fidelity in enumerate(self.instance.problem.fidelities):
             columns[f"pulls at {fidelity.name}"] = self.pulls[:, :, m].sum(axis=1)
@@ -140,3 +164,23 @@ class Runs:
             columns["regret"] = self.regret
             columns["cost_regret"] = self.cost_regret
         return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class WidthRow:
+    """What some workers make of it: cost, and time to the answer."""
+
+    workers: int
+    mean_cost: float
+    standard_error: float
+    """Of the mean cost."""
+    mean_time: float
+    """In the unit of the durations; by default every pull takes 1."""
+    utilisation: float
+    """The share of the time in which workers are busy."""
+
+    @classmethod
+    def of(cls, runs: Runs) -> WidthRow:
+        """Sum up some runs."""
+        error = float(runs.cost.std(ddof=1)) / math.sqrt(runs.trials) if runs.trials > 1 else math.nan
+        return cls(runs.width, float(runs.cost.mean()), error, float(runs.time.mean()), runs.utilisation)

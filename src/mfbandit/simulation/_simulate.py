@@ -6,6 +6,9 @@ import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
 
 from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Goal
@@ -15,8 +18,9 @@ from mfbandit.simulation._block_trials import OUT_OF_ROOM
 from mfbandit.simulation._progress_bar import Progress
 from mfbandit.simulation._ray_trials import run_on_ray
 from mfbandit.simulation._runs import Runs
-from mfbandit.simulation._trial_loop import Results
 from mfbandit.simulation._trials import Advance, Simulation, Simulator, limit, pieces, run_all, whole
+from mfbandit.simulation._virtual_workers import MOST_WORKERS, GivenDurations, as_durations
+from mfbandit.simulation._wide_simulator import simulator_of
 
 __all__ = ["simulate"]
 
@@ -41,6 +45,8 @@ def simulate(
     marks: Sequence[float] = (),
     trace: int = 0,
     progress: bool = False,
+    width: int = 1,
+    durations: GivenDurations | None = None,
 ) -> Runs:
     """Run a policy on an instance many times.
 
@@ -81,6 +87,13 @@ def simulate(
         How many of the first rows (arm, fidelity, count) each run records in `Runs.trace`.
     progress : bool
         Show progress on stderr, if it is a terminal and the run is long.
+    width : int
+        How many workers there are: a study of this width, on a virtual clock. `Runs.time` says when each run would
+        have had its answer. No more pulls of a fidelity are out than its `at_most`. A policy that does not plan
+        while pulls are out is played round by round. Not for device "cuda".
+    durations : Durations, float, mapping or sequence, optional
+        How long a pull takes: a number, one for each fidelity by its name or in their order, or `Durations`, with
+        which they can differ from pull to pull; 1 by default.
 
     Returns
     -------
@@ -93,6 +106,8 @@ def simulate(
     >>> runs = mf.simulate("loose-prior", "lucb-top", trials=4, seed=1, max_cost=1e7)
     >>> runs.best.tolist(), bool(runs.stopped.all())
     ([0, 0, 0, 0], True)
+    >>> mf.simulate("loose-prior", "lucb-top", trials=1, max_pulls=80, width=8, device="python").time.tolist()
+    [10.0]
     """
     if isinstance(instance, str):
         instance = load_instance(instance)
@@ -122,9 +137,15 @@ def simulate(
         max_pulls=max_pulls,
         marks=tuple(marked),
         trace=whole("trace", trace, 0),
+        width=whole("width", width, 1),
+        durations=as_durations(durations),
     )
-    simulator = Simulator(simulation, device)
-    results = simulation.results(trials)
+    if simulation.width > MOST_WORKERS:
+        raise InvalidInput(f"width must be at most {MOST_WORKERS:,} in a simulation, got {width!r}")
+    if device == "cuda" and simulation.on_clock:
+        raise InvalidInput("device='cuda' has no virtual clock: use device='cpu' for a width or durations")
+    simulator = simulator_of(simulation, device)
+    results = simulator.results(trials)
     if engine == "threads":
         simulator.compile()
     started = time.perf_counter()
@@ -140,6 +161,8 @@ def simulate(
             for trial in range(trials):
                 simulator.play(trial, results.part(trial, trial + 1), bar.advance)
     seconds = time.perf_counter() - started
+    # One after the other, pulls that take 1 each keep the one worker busy all the time.
+    one_by_one = results.pulls.sum(axis=(1, 2)).astype(np.float64)
     return Runs(
         instance=instance,
         policy=simulation.policy,
@@ -156,10 +179,14 @@ def simulate(
         mark_best=results.mark_best,
         trace=results.trace,
         out_of_room=results.stopped == OUT_OF_ROOM,
+        time=results.time if simulation.on_clock else one_by_one,
+        busy=results.busy if simulation.on_clock else one_by_one,
+        width=simulation.width,
+        durations=simulation.durations,
     )
 
 
-def _run_on_threads(simulator: Simulator, results: Results, threads: int, advance: Advance) -> None:
+def _run_on_threads(simulator: Simulator, results: Any, threads: int, advance: Advance) -> None:
     """Play all trials on a pool of threads; compiled code releases the interpreter lock."""
 
     def take(first: int, last: int, played: None) -> None:

@@ -21,15 +21,16 @@ from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.instances import BernoulliLaw, Instance, block_draw, block_law, draw_of, law_arrays
 from mfbandit.simulation._block_trials import block_parts, room_for_blocks
 from mfbandit.simulation._trial_loop import Limits, Prepared, Results, Room, Setting, run_trials
+from mfbandit.simulation._virtual_workers import Durations
 
-__all__ = ["Advance", "Simulation", "Simulator", "limit", "pieces", "prepare", "run_all", "whole"]
+__all__ = ["Advance", "Simulation", "Simulator", "limit", "pieces", "prepare", "run_all", "unnoticed", "whole"]
 
 T = TypeVar("T")
 #: Takes note of work done: trials, and pulls in them.
 Advance = Callable[[int, int], None]
 
 
-def _unnoticed(trials: int, pulls: int) -> None:
+def unnoticed(trials: int, pulls: int) -> None:
     """Take no note of work done."""
 
 
@@ -63,6 +64,13 @@ class Simulation:
     max_pulls: int | None = None
     marks: tuple[float, ...] = ()
     trace: int = 0
+    width: int = 1
+    durations: Durations | None = None
+
+    @property
+    def on_clock(self) -> bool:
+        """Whether it is told who works when; otherwise one pull is made after the other, and each takes 1."""
+        return self.width > 1 or self.durations is not None
 
     def results(self, trials: int) -> Results:
         """Empty arrays for the results of some trials."""
@@ -125,8 +133,13 @@ class Simulator:
         self.prepared = prepare(simulation)
         if simulation.instance.problem.blocks is not None and device == "cuda":
             raise InvalidInput("device 'cuda' cannot simulate problems with blocks: use device='cpu'")
-        self.text = bind(run_trials, self.prepared.swaps, **self.prepared.parts)
-        self._blocks: list[Any] = []
+        self.text = self.bound()
+        #: What threads have left for others.
+        self.rooms: list[Any] = []
+
+    def bound(self) -> Any:
+        """The text that is played."""
+        return bind(run_trials, self.prepared.swaps, **self.prepared.parts)
 
     @property
     def fingerprint(self) -> str:
@@ -146,13 +159,17 @@ class Simulator:
     def compile(self) -> None:
         """Compile what will be played, or load its machine code."""
         if self.device == "cpu":
-            self.play(0, self.simulation.results(0))
+            self.play(0, self.results(0))
+
+    def results(self, trials: int) -> Any:
+        """Empty arrays for the results of some trials."""
+        return self.simulation.results(trials)
 
     def halt(self) -> None:
         """End the runs under way, on whichever thread, at their next round."""
         self.prepared.setting.limits.stop_flag[0] = 1
 
-    def play(self, first: int, results: Results, advance: Advance = _unnoticed) -> None:
+    def play(self, first: int, results: Any, advance: Advance = unnoticed) -> None:
         """Play the trials `first`, `first` + 1, ..., one per entry of the results."""
         if self.device == "cuda":
             from mfbandit.simulation.gpu import _launch as gpu
@@ -163,10 +180,10 @@ class Simulator:
         memory = layout(self.prepared.algorithm.memory, problem)
         numbers, wholes = memory.blocks()
         # Much room takes time to make, so a thread takes over what another one left.
-        blocks = self._blocks.pop() if self._blocks else room_for_blocks(problem)
+        blocks = self.rooms.pop() if self.rooms else room_for_blocks(problem)
         room = Room(memory.of(numbers, wholes), numbers, wholes, blocks)
         self.entry(self.prepared.setting, room, first, results)
-        self._blocks.append(blocks)
+        self.rooms.append(blocks)
         advance(len(results.cost), int(results.pulls.sum()))
 
 

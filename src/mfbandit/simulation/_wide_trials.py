@@ -7,7 +7,6 @@ counts when the last of its pulls, and of those before, has come back. At the en
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,11 +25,9 @@ from mfbandit.core import (
     lag,
     layout,
     new_state,
-    normal,
     product,
     slot,
     trial_key,
-    uniform,
 )
 from mfbandit.simulation._trial_loop import (
     Noted,
@@ -47,45 +44,21 @@ from mfbandit.simulation._trial_loop import (
     reset,
     snapshot,
 )
+from mfbandit.simulation._virtual_workers import ANY, Timing, Workers, duration, employ
 
-__all__ = ["Queue", "Timing", "Workers", "make_trial", "run_wide_trials"]
+__all__ = ["NO_ROOM", "Queue", "make_trial", "no_lag", "plan_alone", "run_wide_trials"]
 
+#: How a trial ended that would have had more pulls out than there is room for, as one without room for its blocks.
+NO_ROOM = 2
 #: Places in `Queue.at`.
 _COUNTED_ROWS, _ROWS, _COUNTED, _ASKED, _REACHED = range(5)
-#: Tells the draw of a duration apart from the draws of rewards.
-_DURATION = -1_000_003
-
-
-class Workers(NamedTuple):
-    """Who evaluates pulls, and how long that takes."""
-
-    width: int
-    """How many pulls may be out at once."""
-    most: Ints
-    """How many of them at each fidelity of the user's problem, (M,)."""
-    mean: Floats
-    """What a pull takes on average at each of these, (M,)."""
-    spread: float
-    """The standard deviation of the logarithm of what a pull takes."""
-    row_limit: int
-    """A row of a plan has at most so many pulls."""
-    held: int
-    """There is room for so many pulls that have not counted yet."""
-
-
-class Timing(NamedTuple):
-    """When trials ended, and how long their workers were busy until then: arrays with one entry per trial."""
-
-    time: Floats
-    busy: Floats
-
-    def part(self, first: int, last: int) -> Timing:
-        """The entries of some trials, as views."""
-        return Timing(self.time[first:last], self.busy[first:last])
 
 
 class Queue(NamedTuple):
-    """The rows that were planned and have not counted yet, and when each of their pulls begins and ends: rings."""
+    """The rows that were planned and have not counted yet, and when each of their pulls begins and ends: rings.
+
+    What is still out at the end is paid for if it was begun, which is all that the times of single pulls are for.
+    """
 
     arm: Ints
     fidelity: Ints
@@ -94,7 +67,12 @@ class Queue(NamedTuple):
     last: Ints
     """Whether a row is the last of its round."""
     cost: Floats
+    until: Floats
+    """When the last pull of a row comes back."""
+    busy: Floats
+    """How long workers are busy with a row."""
     start: Floats
+    """Of each pull."""
     finish: Floats
     at: Ints
     """How many rows have counted, rows were planned, pulls have counted, pulls were planned, marks were reached."""
@@ -112,8 +90,25 @@ def take_marked(state: State, arm: int, fidelity: int, pulls: float, sums: float
 
 
 @slot
+def plan(problem: Arrays, params: Any, state: State, out: Ints) -> int:
+    """Play one round of an algorithm."""
+
+
+@kernel
+def no_lag(width: int, asked: int) -> int:
+    """Every round counts before the next one is planned: takes the place of `lag`."""
+    return 0
+
+
+@kernel
+def plan_alone(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
+    """Plan a round when nothing is out."""
+    return int(plan(problem, params, state, out))
+
+
+@slot
 def look_ahead(problem: Arrays, params: Any, state: State, copied: Copy, flying: InFlight, out: Ints) -> int:
-    """Plan with pulls out: `plan_on_copy` or `plan_in_place`."""
+    """Plan with pulls out: what `mfbandit.core.plan_ahead` makes, or `plan_alone`."""
 
 
 class Trial(NamedTuple):
@@ -130,34 +125,6 @@ class Trial(NamedTuple):
 
 
 @kernel
-def duration(workers: Workers, key: int, number: int, column: int) -> float:
-    """How long a pull takes."""
-    mean, spread = float(workers.mean[column]), workers.spread
-    if spread == 0.0:
-        return mean
-    return mean * math.exp(spread * normal(uniform(key, _DURATION, number, 0)) - 0.5 * spread * spread)
-
-
-@kernel
-def employ(workers: Workers, queue: Queue, now: float, column: int, lasts: float) -> float:
-    """Give a pull to a worker, from `now` on; returns when it begins."""
-    slots, first = queue.slots[column], 0
-    for i in range(1, workers.most[column]):
-        if slots[i] < slots[first]:
-            first = i
-    at = max(now, slots[first])
-    # Whoever is free just before that, so that others who are free earlier can begin something else.
-    chosen = 0
-    for i in range(1, workers.width):
-        free, so_far = queue.free[i], queue.free[chosen]
-        if (free <= at and (so_far > at or free > so_far)) or (free > at and free < so_far):
-            chosen = i
-    at = max(at, queue.free[chosen])
-    queue.free[chosen] = slots[first] = at + lasts
-    return float(at)
-
-
-@kernel
 def count_row(setting: Setting, state: State, queue: Queue, flying: InFlight, key: int, noted: Noted) -> bool:
     """Let the first row count that is out; tell whether it was the last of its round."""
     at, i = queue.at, queue.at[_COUNTED_ROWS] % queue.arm.shape[0]
@@ -169,10 +136,8 @@ def count_row(setting: Setting, state: State, queue: Queue, flying: InFlight, ke
         flying.marked[arm, fidelity] -= count
         more, gained = float(state.pulls[arm, fidelity] - n), state.sums[arm, fidelity] - total
         take_marked(state, arm, fidelity, more, gained, state.squares[arm, fidelity] - squared)
-    for number in range(at[_COUNTED], at[_COUNTED] + count):
-        start, finish = queue.start[number % queue.start.shape[0]], queue.finish[number % queue.start.shape[0]]
-        queue.now[0] = max(queue.now[0], finish)
-        queue.now[1] += finish - start
+    queue.now[0] = max(queue.now[0], queue.until[i])
+    queue.now[1] += queue.busy[i]
     at[_COUNTED] += count
     at[_COUNTED_ROWS] += 1
     return bool(queue.last[i] == 1)
@@ -210,11 +175,16 @@ def ask(setting: Setting, workers: Workers, queue: Queue, flying: InFlight, key:
     queue.cost[i] = row.cost
     queue.marked[i] = 0
     queue.last[i] = 0
+    until, busy, slots = 0.0, 0.0, queue.slots[column, : workers.most[column]]
     for number in range(at[_ASKED], at[_ASKED] + row.size):
         lasts = duration(workers, key, number, column)
-        began = employ(workers, queue, queue.now[0], column, lasts)
+        began = employ(workers, queue.free, slots, queue.now[0], lasts)
         queue.start[number % held] = began
         queue.finish[number % held] = began + lasts
+        until = max(until, began + lasts)
+        busy += lasts
+    queue.until[i] = until
+    queue.busy[i] = busy
     flying.pulls[row.arm, row.fidelity] += row.size
     at[_ROWS] += 1
     at[_ASKED] += row.size
@@ -236,11 +206,11 @@ def pay_begun(queue: Queue, columns: Ints, pulls: Ints, state: State) -> None:
 
 
 @kernel
-def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, noted: Noted) -> bool:
-    """Play one trial to its end; tell whether it ended by itself."""
+def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, noted: Noted) -> int:
+    """Play one trial to its end; tell how it came to it."""
     problem, limits, trace = setting.problem, setting.limits, noted.trace
     state, queue, flying, planned, out = trial.state, trial.queue, trial.flying, trial.planned, trial.out
-    at, traced, spent, cut, rows = queue.at, 0, 0.0, False, 1
+    at, traced, spent, cut, full, rows = queue.at, 0, 0.0, False, False, 1
     while limits.stop_flag[0] == 0:
         size, settled = size_of_round(queue), at[_ASKED] - lag(workers.width, at[_ASKED])
         if size > 0 and (cut or at[_COUNTED] + size <= settled or rows == WAIT):
@@ -258,6 +228,9 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
             cost = price(problem, planned, arm, fidelity)
             paid = min(afford(limits.cost - spent, cost, wanted), limits.pulls - at[_ASKED])
             count = possible(state, planned, arm, fidelity, paid)
+            free = workers.held - (at[_ASKED] - at[_COUNTED])
+            if count > free:
+                count, full = free, True
             cut = count < wanted
             if count > 0:
                 i = at[_ROWS] % queue.arm.shape[0]
@@ -277,11 +250,13 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
             if cut:
                 break
         # A run that spends a budget plans again: something cheaper may still be paid for.
-        cut = cut and (not limits.spends or at[_ASKED] == before or at[_ASKED] >= limits.pulls)
+        cut = cut and (not limits.spends or full or at[_ASKED] == before or at[_ASKED] >= limits.pulls)
     while at[_REACHED] < setting.marks.shape[0]:
         snapshot(setting, state, at[_REACHED], noted)
         at[_REACHED] += 1
-    return rows == 0 or (limits.spends and at[_ASKED] < limits.pulls)
+    if full:
+        return NO_ROOM
+    return outcome(state, rows == 0 or (limits.spends and at[_ASKED] < limits.pulls))
 
 
 @kernel
@@ -315,9 +290,8 @@ def run_wide_trials(
         key = trial_key(setting.seed, first + i)
         begin(problem, state, key)
         noted = Noted(results.mark_pulls[i], results.mark_best[i], results.trace[i])
-        ended = run_wide_trial(setting, workers, trial, key, noted)
+        results.stopped[i] = run_wide_trial(setting, workers, trial, key, noted)
         results.best[i] = recommend(problem, setting.params, state)
-        results.stopped[i] = outcome(state, ended)
         note_pulls(problem, state, results.pulls[i])
         pay_begun(queue, problem.columns, results.pulls[i], state)
         results.cost[i] = state.spent[0]
@@ -330,20 +304,21 @@ def make_trial(setting: Setting, workers: Workers, memory: type, blocks: Any) ->
     laid, shape = layout(memory, setting.problem), setting.problem.cost.shape
     rooms = [laid.blocks(), laid.blocks()]
     states = [new_state(setting.problem)._replace(own=laid.of(*room), blocks=blocks) for room in rooms]
-    held, columns = workers.held, len(workers.most)
+    # Before a round is planned, fewer pulls than the lag are out beside the first round, and each row has one at least.
+    most_rows = lag(workers.width, 2**62) + 2 * setting.rows
+    # Where every round counts before the next one is planned, there is no limit, and nobody asks for single pulls.
+    most_pulls = 1 if workers.held == ANY else workers.held
+    arm, fidelity, size, marked, last = np.zeros((5, most_rows), dtype=np.int64)
+    cost, until, busy = np.zeros((3, most_rows))
+    start, finish = np.zeros((2, most_pulls))
     queue = Queue(
-        arm=np.zeros(held, dtype=np.int64),
-        fidelity=np.zeros(held, dtype=np.int64),
-        size=np.zeros(held, dtype=np.int64),
-        marked=np.zeros(held, dtype=np.int64),
-        last=np.zeros(held, dtype=np.int64),
-        cost=np.zeros(held),
-        start=np.zeros(held),
-        finish=np.zeros(held),
+        *(arm, fidelity, size, marked, last),
+        *(cost, until, busy),
+        *(start, finish),
         at=np.zeros(_REACHED + 1, dtype=np.int64),
         now=np.zeros(2),
         free=np.zeros(workers.width),
-        slots=np.zeros((columns, workers.width)),
+        slots=np.zeros((len(workers.most), workers.width)),
     )
     tables = [np.zeros(shape, dtype=np.int64) for _ in range(3)]
     return Trial(

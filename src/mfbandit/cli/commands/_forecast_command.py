@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mfbandit.cli._options import Delta, InstanceName, Json, Seed, check_finite
+from mfbandit.cli._options import Delta, InstanceName, Json, PullDurations, Seed, Spread, check_finite, read_durations
 from mfbandit.cli._output import complain, print_json, print_table
+from mfbandit.errors import InvalidInput
 from mfbandit.formatting import amount
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ def forecast(
         Path | None,
         typer.Option(help="Write the cost against the confidence as a picture (.png, .svg or .pdf)."),
     ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(help="Numbers of workers, 1,8,64 say: how long it takes with each.", show_default=False),
+    ] = None,
+    durations: PullDurations = None,
+    spread: Spread = 0.0,
     json: Json = False,
 ) -> None:
     """Foretell what identifying the best arm will cost, and which fidelities to use.
@@ -47,8 +54,9 @@ def forecast(
     The instance holds your guesses: means, costs and biases. Every set of fidelities is simulated.
 
     Example: [bold]mfbandit forecast judges --delta 0.01 --out judges.png[/bold]
+
+    Example: [bold]mfbandit forecast judges --workers 1,8,64 --durations 1 --spread 1[/bold]
     """
-    from mfbandit.errors import InvalidInput
     from mfbandit.files import complete_file
     from mfbandit.simulation import forecast as run
 
@@ -58,7 +66,8 @@ def forecast(
         raise InvalidInput(f"a picture must end in .png, .svg or .pdf, got {str(out)!r}")
     if out is not None and not out.parent.is_dir():
         raise InvalidInput(f"the folder {str(out.parent)!r} for the picture does not exist")
-    settings = {} if policy is None else {"policies": policy}
+    settings: dict[str, Any] = {} if policy is None else {"policies": policy}
+    settings |= {"workers": _read_workers(workers), "durations": read_durations(durations, spread)}
     found = run(instance, delta=delta, epsilon=epsilon, trials=trials, seed=seed, max_cost=max_cost, **settings)
     if out is not None:
         with complete_file(out, binary=True) as file:
@@ -68,6 +77,13 @@ def forecast(
         print_json(found.to_json())
     else:
         _show(found)
+
+
+def _read_workers(text: str | None) -> list[int]:
+    try:
+        return [] if text is None else [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(f"workers must be whole numbers, such as 1,8,64, got {text!r}") from None
 
 
 def _show(found: Forecast) -> None:
@@ -89,3 +105,17 @@ def _show(found: Forecast) -> None:
         f"\nDelta {found.delta:g}, {found.trials} simulated runs of each, seed {found.seed}. The limit is "
         "what no policy can\nundercut with these fidelities. All this holds if the guessed means are right."
     )
+    if found.widths:
+        print(f"\nWith {found.best.policy} and {' + '.join(found.keep)}:\n")
+        print_table(
+            ("workers", "expected cost", "time to the answer", "workers busy"),
+            [
+                (
+                    str(row.workers),
+                    f"{amount(row.mean_cost)} ± {amount(row.standard_error, 2)}",
+                    amount(row.mean_time),
+                    f"{row.utilisation:.0%}",
+                )
+                for row in found.widths
+            ],
+        )

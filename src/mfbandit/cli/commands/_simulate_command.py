@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mfbandit.cli._options import Delta, InstanceName, Json, Seed, check_finite
+from mfbandit.cli._options import Delta, InstanceName, Json, PullDurations, Seed, Spread, check_finite, read_durations
 from mfbandit.cli._output import complain, print_json, print_table
 from mfbandit.formatting import amount
 
@@ -48,6 +48,9 @@ def simulate(
         str, typer.Option(help="Whose cores or GPUs: threads (this machine's), or ray (those of a Ray cluster).")
     ] = "threads",
     threads: Annotated[int | None, typer.Option(help="CPU threads.", show_default="all cores")] = None,
+    width: Annotated[int, typer.Option(help="Workers of each run, for the time to the answer.")] = 1,
+    durations: PullDurations = None,
+    spread: Spread = 0.0,
     json: Json = False,
 ) -> None:
     """Run policies on an instance many times, and show what they cost and how often they err.
@@ -60,6 +63,10 @@ def simulate(
     Example: [bold]mfbandit simulate figure-1a -p lucb-a:top=0.95,second=0.75 -p lucb-top --delta 0.1[/bold]
 
     Example: [bold]mfbandit simulate figure-1a -p elimination -p mf-ucb --budget 100000 --trials 20[/bold]
+
+    With --width or --durations a clock runs along, which shows how long an answer takes and how busy workers are.
+
+    Example: [bold]mfbandit simulate judges --width 8 --durations 1 --spread 1[/bold]
     """
     from mfbandit.algorithms import default_policy, read_policy
     from mfbandit.core import Goal
@@ -85,6 +92,8 @@ def simulate(
         "threads": threads,
         "device": device,
         "engine": engine,
+        "width": width,
+        "durations": read_durations(durations, spread),
         "progress": True,
     }
     with _connection(engine):
@@ -174,6 +183,9 @@ def _column(runs: Runs) -> dict[str, str]:
     }
     for fidelity, pulls in zip(runs.instance.problem.fidelities, runs.pulls.sum(axis=1).mean(axis=0), strict=True):
         column[f"  at {fidelity.name}"] = amount(float(pulls))
+    if runs.width > 1 or runs.durations is not None:
+        column["time to the answer"] = f"{amount(summary['mean_time'])} ± {amount(_standard_error(runs.time), 2)}"
+        column["workers busy"] = f"{summary['utilisation']:.0%} of {runs.width}"
     column["regret (paper)"] = _regret(runs.regret) if spends else "-"
     column["regret (by cost)"] = _regret(runs.cost_regret) if spends else "-"
     column["pulls per second"] = amount(summary["pulls_per_second"])
