@@ -175,7 +175,7 @@ class StudyState(StudyStatistics):
             f"{len(reasons)} times, the last time with: {reason}"
         )
         if self.settings.on_failure == "retire":
-            self._retire(row.arm, said)
+            self._retire(pull - playing.first, said)
         elif self.settings.on_failure == "worst":
             # The cell cannot be had: it counts, in its turn, as missing.
             self.result(pull, math.nan)
@@ -187,10 +187,11 @@ class StudyState(StudyStatistics):
         self.failures.pop(pull, None)
         self.stuck.pop(pull, None)
 
-    def _retire(self, arm: int, reason: str) -> None:
-        """Give up an arm: call off its pulls of this round."""
-        self.retired[arm] = reason
+    def _retire(self, failed: int, reason: str) -> None:
+        """Give up the arm of a place that failed too often: call off its pulls of this round."""
         playing = self.round
+        arm = playing.row_of(failed).arm
+        self.retired[arm] = reason
         end = 0
         for row in playing.rows:
             start, end = end, end + row.size
