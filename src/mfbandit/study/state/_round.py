@@ -77,6 +77,7 @@ class Round:
         "row",
         "rows",
         "size",
+        "skipped",
         "soonest",
         "waiting",
     )
@@ -109,6 +110,8 @@ class Round:
         self.soonest = float("inf")
         self.newest = float("-inf")
         self._returned: list[int] = []
+        #: Places before `fresh` that were never handed out: others overtook them.
+        self.skipped: set[int] = set()
 
     def counted_in_row(self) -> tuple[int, int]:
         """Results of the row being played that have counted, and pulls of it that were called off when out."""
@@ -131,6 +134,21 @@ class Round:
         """Whether a place has its result, or needs none any more."""
         return place < self.folded or place in self.waiting
 
+    def was_out(self, place: int) -> bool:
+        """Whether a place was ever handed out."""
+        return place < self.fresh and place not in self.skipped
+
+    def first_missing(self) -> int:
+        """The first place without a result."""
+        place = self.folded
+        while place in self.waiting:
+            place += 1
+        return place
+
+    def unfinished(self) -> list[int]:
+        """The places that were handed out and have no result."""
+        return [place for place in range(self.folded, self.fresh) if self.was_out(place) and place not in self.waiting]
+
     def loose(self) -> int:
         """How many places have a reward in rows that are not yet complete."""
         if self.folded == self.size:
@@ -146,7 +164,10 @@ class Round:
         if place >= self.fresh:
             for skipped in range(self.fresh, place):
                 heappush(self._returned, skipped)
+                self.skipped.add(skipped)
             self.fresh = place + 1
+        elif self.skipped:
+            self.skipped.discard(place)
         self.leases[place] = until, note
         if until <= 0.0:
             self.give_back(place)

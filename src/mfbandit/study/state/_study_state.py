@@ -22,6 +22,7 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record, json_text
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import read_beliefs
+from mfbandit.study.state._hold_up import HoldUp
 from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._round import Round, Row
 from mfbandit.study.state._round_record import (
@@ -87,6 +88,15 @@ class StudyState(StudyStatistics):
         out = Counter(self.round.row_of(place).fidelity for place in self.round.leases)
         full = {fidelity for fidelity, most in self._at_most.items() if out[fidelity] >= most}
         return self.round.next_place_at(full) if full else self.round.next_place()
+
+    def hold_up(self) -> HoldUp:
+        """Why no pull can be handed out now."""
+        if self.ended or self.stuck or self.due or self.next_place() >= 0:
+            return HoldUp()
+        free = self.round.next_place()
+        if free >= 0:
+            return HoldUp("at_most", fidelity=self.round.row_of(free).fidelity)
+        return HoldUp("round", self.round.first + self.round.first_missing())
 
     @property
     def due(self) -> bool:
@@ -201,7 +211,7 @@ class StudyState(StudyStatistics):
                 self.failures.pop(playing.first + place, None)
                 if place not in playing.waiting:
                     playing.waiting[place] = None
-                    if place < playing.fresh:
+                    if playing.was_out(place):
                         playing.paid.add(place)
         self._fold()
 

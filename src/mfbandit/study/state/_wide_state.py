@@ -19,6 +19,7 @@ from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Copy, InFlight, copy_f
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
+from mfbandit.study.state._hold_up import HoldUp
 from mfbandit.study.state._round import Row
 from mfbandit.study.state._round_record import MemoryDiff, read_round
 from mfbandit.study.state._round_rows import cut_rows, list_rows
@@ -56,6 +57,15 @@ class WideStudyState(StudyState):
     def next_place(self) -> int:
         """The next place of a pull to hand out, or -1: as many are out as may be."""
         return -1 if len(self.round.leases) >= self.settings.width else super().next_place()
+
+    def hold_up(self) -> HoldUp:
+        """Why no pull can be handed out now."""
+        if not (self.ended or self.stuck) and len(self.round.leases) >= self.settings.width:
+            return HoldUp("width")
+        found = super().hold_up()
+        if found.kind != "round":
+            return found
+        return found._replace(kind="limit" if self._cut else "expected" if self._waits else "lag")
 
     @property
     def cost(self) -> float:

@@ -69,7 +69,7 @@ class Window(Round):
             if row.arm == arm:
                 found += range(max(end - row.size, first), end)
         for place in found:
-            if place not in self.waiting and place < self.fresh or self.waiting.get(place) is not None:
+            if (place not in self.waiting and self.was_out(place)) or self.waiting.get(place) is not None:
                 self.paid.add(place)
             self.waiting[place] = None
             self.leases.pop(place, None)
@@ -110,3 +110,4 @@ class Window(Round):
         self.paid = {place - past for place in self.paid if place >= past}
         self._returned[:] = [place - past for place in self._returned if place >= past]
         heapify(self._returned)
+        self.skipped = {place - past for place in self.skipped if place >= past}
