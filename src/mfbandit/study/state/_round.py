@@ -8,7 +8,7 @@ from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-__all__ = ["Round", "Row", "lease_note"]
+__all__ = ["HoldUp", "Round", "Row", "lease_note"]
 
 #: Clocks of one machine that are this far apart are not wrong.
 _TOLERANCE_SECONDS = 1.0
@@ -57,6 +57,20 @@ def _read_note(note: str | None) -> tuple[float, str]:
         return float(term) if term else float("inf"), owner
     except ValueError:
         return float("inf"), owner
+
+
+class HoldUp(NamedTuple):
+    """What a study waits for."""
+
+    kind: str = ""
+    """Empty if it waits for nothing; "round": all results of a round; "width": as many pulls are out as may be;
+    "lag": plans are as far ahead of the results that have counted as they may be; "expected": what is out ends the
+    study if it comes back as expected; "limit": nothing more can be paid for; "at_most": a fidelity has as many
+    pulls out as it may have."""
+    pull: int = -1
+    """The first pull without a result, where that is what it waits for."""
+    fidelity: int = -1
+    """The fidelity, for "at_most"."""
 
 
 class Round:

@@ -22,9 +22,8 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record, json_text
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import read_beliefs
-from mfbandit.study.state._hold_up import HoldUp
 from mfbandit.study.state._planner import Streams, streams_of
-from mfbandit.study.state._round import Round, Row
+from mfbandit.study.state._round import HoldUp, Round, Row
 from mfbandit.study.state._round_record import (
     MemoryDiff,
     RoundRecord,

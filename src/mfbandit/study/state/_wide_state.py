@@ -19,8 +19,7 @@ from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Copy, InFlight, copy_f
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
-from mfbandit.study.state._hold_up import HoldUp
-from mfbandit.study.state._round import Row
+from mfbandit.study.state._round import HoldUp, Row
 from mfbandit.study.state._round_record import MemoryDiff, read_round
 from mfbandit.study.state._round_rows import cut_rows, list_rows
 from mfbandit.study.state._study_state import StudyState
