@@ -35,9 +35,13 @@ def same_decisions(makes, plays):
         found = decisions(study)
         first = found if first is None else first
         assert found == first
+        result = study.result()
+        assert result.cost + result.unfinished_cost <= study.settings.limit
+        assert result.cost + result.unfinished_cost == pytest.approx(sum(player.begun.values()))
         for pull in player.out:
             assert not study.tell(pull, reward_of(pull)), "what comes after the end does not count"
-        assert study.cost <= study.settings.limit
+        result = study.result()
+        assert result.cost + result.unfinished_cost <= study.settings.limit
         assert decisions(study)[0] == first[0]
     return study
 
@@ -102,7 +106,6 @@ def test_a_study_ends_when_all_arms_fail():
         [Player(w, w, fails=lambda pull: True) for w in (1, 3, WIDTH)],
     )
     assert study.status == "failed"
-    assert study.cost <= sum(pull.cost for pull in make().ask(WIDTH))
 
 
 @pytest.mark.parametrize("problem", [RACE, FINITE], ids=["race", "finite race"])
@@ -156,7 +159,9 @@ def test_a_thousand_coroutines_at_once():
         nonlocal most, running
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.05 + 0.1 * random.random())
+        while most < 1000 and time.monotonic() < began + 20.0:
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1 * random.random())
         running -= 1
         return reward_of(pull)
 
@@ -166,7 +171,7 @@ def test_a_thousand_coroutines_at_once():
     study, began = makes(), time.monotonic()
     study.optimize(evaluate, workers=1000, progress=False)
     assert most == 1000
-    assert time.monotonic() - began < 10.0
+    assert time.monotonic() - began < 20.0
     assert decisions(study) == decisions(Player(1).play(makes()))
 
 
@@ -327,6 +332,17 @@ def test_fidelities_with_a_limit_of_their_own_wait():
     assert len(study.ask(WIDTH)) == 2
     held = study.view().hold_up
     assert (held.kind, held.fidelity) == ("at_most", 0)
+    # The others go on, and what is decided is the same.
+    shared = mf.Problem(
+        PROBLEM.arms, [mf.Fidelity("quick", 1.0, 0.1), mf.Fidelity("exact", 4.0, at_most=1)], "bernoulli"
+    )
+    study, player = create_study(shared, width=WIDTH, delta=0.1), Player(WIDTH)
+    most = 0
+    while not study.done:
+        player.play(study, 1)
+        most = max(most, sum(pull.fidelity == "exact" for pull in player.out))
+    assert most == 1
+    assert rounds_of(study) == rounds_of(Player(1).play(make()))
     narrow = create_study(PROBLEM)
     first, *_ = narrow.ask(100)
     held = narrow.view().hold_up

@@ -68,6 +68,8 @@ class Player:
         self.workers, self.luck = workers, random.Random(seed)
         self.reward, self.fails, self.reopened = reward, fails, reopened
         self.out: list[Pull] = []
+        #: What each pull costs that was begun.
+        self.begun: dict[int, float] = {}
 
     def play(self, study: Study, steps: int = 10**9) -> Study:
         """Play to the end, or so many steps; returns the study, which may have been opened anew."""
@@ -75,7 +77,9 @@ class Player:
             if self.luck.random() < self.reopened:
                 study = load_study(study.storage, study.name)
             free = self.workers - len(self.out)
-            self.out += study.ask(free) if free else []
+            asked = study.ask(free) if free else []
+            self.out += asked
+            self.begun |= {pull.id: pull.cost for pull in asked}
             if study.done:
                 break
             pull = self.out.pop(self.luck.randrange(len(self.out)))

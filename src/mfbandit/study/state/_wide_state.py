@@ -69,7 +69,9 @@ class WideStudyState(StudyState):
     @property
     def cost(self) -> float:
         """The cost of all pulls that have a result, or were out when their arm was given up."""
-        return super().cost - self._spared
+        playing = self.round
+        called_off = math.fsum(playing.row_of(place).cost for place in playing.paid if place >= playing.folded)
+        return super().cost + called_off - self._spared
 
     @property
     def due(self) -> bool:
