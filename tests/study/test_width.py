@@ -8,7 +8,7 @@ import time
 from functools import partial
 
 import pytest
-from wide import PROBLEM, Player, decisions, reward_of, rounds_of
+from wide import PROBLEM, Endless, Player, decisions, reward_of, rounds_of
 
 import mfbandit as mf
 from mfbandit.errors import StudyError
@@ -175,6 +175,13 @@ def test_a_thousand_coroutines_at_once():
     assert decisions(study) == decisions(Player(1).play(makes()))
 
 
+def until(happened):
+    """Wait for something, but not for ever."""
+    end = time.monotonic() + 20.0
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("kind", ["threads", "coroutines"])
 def test_nobody_waits_for_what_runs_when_the_answer_is_there(alone, kind):
     decided, counted = alone
@@ -184,6 +191,8 @@ def test_nobody_waits_for_what_runs_when_the_answer_is_there(alone, kind):
         if pull.id >= counted:
             began.append(pull)
             never.wait(60.0)
+        if pull.id == counted - 1:  # without this one there is no answer
+            until(lambda: began)
         return reward_of(pull)
 
     async def evaluate_later(pull):
@@ -194,6 +203,8 @@ def test_nobody_waits_for_what_runs_when_the_answer_is_there(alone, kind):
             except asyncio.CancelledError:
                 ended.append(pull)
                 raise
+        if pull.id == counted - 1:
+            await asyncio.to_thread(until, lambda: began)
         return reward_of(pull)
 
     study, start = make(), time.monotonic()
@@ -210,6 +221,15 @@ def test_nobody_waits_for_what_runs_when_the_answer_is_there(alone, kind):
     assert study.cost == result.cost + began[0].cost
     assert study.result().unfinished == len(began) - 1
     assert decisions(study) == decided
+
+
+def test_processes_end_when_the_answer_is_there(alone, monkeypatch):
+    monkeypatch.syspath_prepend(__file__.rpartition("/")[0])
+    study, start = make(), time.monotonic()
+    result = study.optimize(Endless(alone[1]), workers=4, engine="processes", progress=False)
+    assert time.monotonic() - start < 30.0
+    assert decisions(study) == alone[0]
+    assert result.unfinished > 0
 
 
 # The study in its storage

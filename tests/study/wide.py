@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,20 @@ def reward_of(pull: Pull) -> float:
     """A reward of 0 or 1 that depends on which pull it is, and on nothing else."""
     chance = random.Random(f"{pull.arm} {pull.fidelity} {pull.index if pull.block is None else pull.block}")
     return float(chance.random() < MEANS[pull.arm_index])
+
+
+class Endless:
+    """An evaluation that takes a minute from some pull on; other processes can have it, too."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def __call__(self, pull: Pull) -> float:
+        if pull.id >= self.first:
+            time.sleep(60.0)
+        if pull.id == self.first - 1:  # others begin meanwhile
+            time.sleep(1.0)
+        return reward_of(pull)
 
 
 def rounds_of(study: Study) -> list[Any]:
