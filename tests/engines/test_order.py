@@ -117,7 +117,7 @@ def test_the_error_rate_stays_under_delta_at_width_64(means, max_cost, studies, 
                 *found[-1],
                 study.result().certificate["statistics"],
             )
-    assert sum(overtook) / studies > 0.4, "the order of results was not that of asking"
+    assert sum(overtook) / studies > 0.2, "the order of results was not that of asking"
     assert sum(status == "certified" for status, _ in found) >= certified
     wrong = found.count(("certified", "a"))
     assert binomtest(wrong, studies, DELTA, alternative="greater").pvalue > 0.01
