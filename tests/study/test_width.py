@@ -62,7 +62,9 @@ def same_decisions(makes, plays):
 )
 def test_decisions_depend_on_the_width_alone(problem, options):
     makes = partial(create_study, problem, width=WIDTH, **{"delta": 0.1, **options})
-    study = same_decisions(makes, [Player(1), Player(3, 1), Player(WIDTH, 2), Player(WIDTH, 3, reopened=0.05)])
+    study = same_decisions(
+        makes, [Player(1), Player(3, 1), Player(WIDTH, 2, replicas=3), Player(WIDTH, 3, reopened=0.05)]
+    )
     result = study.result()
     assert result.status == ("budget" if "budget" in options else "max_cost" if "max_cost" in options else "certified")
     if "budget" in options:
@@ -88,7 +90,7 @@ def test_when_an_arm_fails_or_a_bound_breaks_does_not_matter(action, tmp_path):
 
     makes = partial(make, retries=3, on_failure="retire", on_violation=action, max_cost=600.0, delta=0.01)
     plays = [Player(1, reward=reward, fails=fails)]
-    plays += [Player(w, w, reward=reward, fails=fails, reopened=0.03) for w in (3, WIDTH)]
+    plays += [Player(w, w, reward=reward, fails=fails, reopened=0.03, replicas=w // 2) for w in (3, WIDTH)]
     study = same_decisions(makes, plays)
     result = study.result()
     assert result.retired

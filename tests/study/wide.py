@@ -69,6 +69,8 @@ class Player:
         Whether each attempt at a pull fails.
     reopened
         How often the study is opened anew.
+    replicas
+        How many processes have it open, as it were: each step is taken by any of them.
     """
 
     def __init__(
@@ -79,24 +81,28 @@ class Player:
         reward: Reward = reward_of,
         fails: Callable[[Pull], bool] = lambda pull: False,
         reopened: float = 0.0,
+        replicas: int = 1,
     ) -> None:
         self.workers, self.luck = workers, random.Random(seed)
-        self.reward, self.fails, self.reopened = reward, fails, reopened
+        self.reward, self.fails, self.reopened, self.replicas = reward, fails, reopened, replicas
         self.out: list[Pull] = []
         #: What each pull costs that was begun.
         self.begun: dict[int, float] = {}
 
     def play(self, study: Study, steps: int = 10**9) -> Study:
         """Play to the end, or so many steps; returns the study, which may have been opened anew."""
+        opened = [study, *(load_study(study.storage, study.name) for _ in range(self.replicas - 1))]
         for _ in range(steps):
             if self.luck.random() < self.reopened:
-                study = load_study(study.storage, study.name)
+                opened[self.luck.randrange(self.replicas)] = load_study(study.storage, study.name)
+            study = self.luck.choice(opened)
             free = self.workers - len(self.out)
             asked = study.ask(free) if free else []
             self.out += asked
             self.begun |= {pull.id: pull.cost for pull in asked}
             if study.done:
                 break
+            study = self.luck.choice(opened)
             pull = self.out.pop(self.luck.randrange(len(self.out)))
             if self.fails(pull):
                 study.fail(pull, "no answer")
