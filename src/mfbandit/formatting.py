@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["amount", "floored", "percent", "shortened", "shown"]
+__all__ = ["amount", "duration", "floored", "percent", "shortened", "shown"]
 
 _WIDEST = 40
 
@@ -52,6 +52,21 @@ def amount(value: float | None, digits: int = 4) -> str:
     if abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}"
     return f"{value:.{digits}g}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    Examples
+    --------
+    >>> duration(0.2), duration(12.4), duration(200.0), duration(20_000.0), duration(400_000.0)
+    ('0 s', '12 s', '3 min', '5.6 h', '4.6 days')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 2 * 86400 else f"{seconds / 86400:.1f} days"
 
 
 def floored(confidence: float) -> str:

@@ -45,6 +45,58 @@ def test_lines_tell_pulls_money_the_best_its_confidence_and_what_is_to_come(play
     assert lines.due > display._FIRST_LINE
 
 
+def test_a_line_says_how_many_workers_are_busy_and_why_others_are_not(make, evaluators, capsys):
+    study = make(policy="mf-toptwo", width=3)
+
+    def said(running, age=None):
+        lines = display.Lines(study)
+        lines.workers, lines.running = 8, running
+        lines.age = {}.get if age is None else {0: age}.get
+        lines.show(study.view())
+        return capsys.readouterr().err
+
+    assert "(2 running)" in said(2)
+    out = study.ask(8)
+    assert "(3 of 8 workers busy; 5 wait: the study is 3 wide)" in said(3)
+    slowest = out[0]
+    while fast := [pull for pull in out if pull.id != slowest.id]:
+        for pull in fast:
+            study.tell(pull, evaluators.noisy(pull))
+        out = [slowest, *study.ask(8)]
+    assert "(1 of 8 workers busy; 7 wait: the slowest pull holds up the next plan (pull 0))" in said(1)
+    assert "holds up the next plan (pull 0, 12 s))" in said(1, 12.3)
+    assert "(8 running)" in said(8)
+    lines = display.Lines(study)
+    lines.workers, lines.running, lines.next_attempt = 2, 1, time.monotonic() + 5.1
+    assert lines.busy(study.view()) == "1 of 2 workers busy; 1 waits: failed pulls are tried again in 5 s"
+
+
+def test_the_time_to_go_is_measured_with_the_workers_there_are(played, monkeypatch, capsys):
+    now = 100.0
+    monkeypatch.setattr(display.time, "monotonic", lambda: now)
+    lines, view = display.Lines(played), played.view()
+    monkeypatch.setattr(lines.remaining_cost, "update", lambda cost, confidence: 250.0)
+    now = 700.0
+    lines.show(view)
+    assert "about 250 to go, confidence" in capsys.readouterr().err, "nothing was spent in this run"
+    # Half of the money was spent before, and half of it in these ten minutes.
+    lines.pace._cost = view.cost / 2
+    lines.show(view)
+    assert f"about 250 to go, {250.0 / (view.cost / 2) * 10.0:.0f} min" in capsys.readouterr().err
+
+
+def test_a_run_tells_its_display_who_is_busy(make, evaluators, monkeypatch):
+    seen = []
+
+    class Watch(display.Silent):
+        def __exit__(self, *exception):
+            seen.append((self.workers, self.age(0), self.next_attempt))
+
+    monkeypatch.setattr("mfbandit.study.run._run_loop.make_display", lambda study, wanted: Watch())
+    make(30.0).optimize(evaluators.noisy, workers=4)
+    assert seen == [(4, None, float("inf"))]
+
+
 def test_lines_come_less_and_less_often(played, monkeypatch):
     now = 0.0
     monkeypatch.setattr(display.time, "monotonic", lambda: now)

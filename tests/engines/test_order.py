@@ -17,8 +17,8 @@ DELTA = 0.3
 WORKERS = 8
 
 
-def make(seed, policy, max_cost=5000.0):
-    return create_study(PROBLEM, policy=policy, delta=DELTA, seed=seed, max_cost=max_cost)
+def make(seed, policy, max_cost=5000.0, width=1):
+    return create_study(PROBLEM, policy=policy, delta=DELTA, seed=seed, max_cost=max_cost, width=width)
 
 
 def rewards(seed, means):
@@ -43,14 +43,14 @@ def seconds(pull, reward):
     return 1.0 + 9.0 * (reward if pull.arm == "b" else 1.0 - reward)
 
 
-def in_no_time(study, reward):
+def in_no_time(study, reward, workers=WORKERS):
     """Play a study with workers whose evaluations last so many seconds of a clock that only turns here.
 
     Returns the share of results that overtook one asked for before them.
     """
     now, out, overtook, told = 0.0, [], 0, 0
     while True:
-        free = WORKERS - len(out)
+        free = workers - len(out)
         for pull in study.ask(free) if free else ():
             heapq.heappush(out, (now + seconds(pull, reward(pull)), pull.id, pull))
         if not out:
@@ -59,6 +59,8 @@ def in_no_time(study, reward):
         overtook += any(number > other for _, other, _ in out)
         told += 1
         assert study.tell(pull, reward(pull))
+        if study.known_end:
+            return overtook / told
 
 
 @pytest.mark.parametrize("policy", ["mf-toptwo", "lucb-c:batch=16"])
@@ -89,6 +91,32 @@ def test_the_error_rate_stays_under_delta(means, max_cost, studies, certified, t
         found.append((study.status, study.best))
         if seed < 25:
             assert study.result() == alone(make(seed, "mf-toptwo:batch=8", max_cost), reward)
+    assert sum(overtook) / studies > 0.2, "the order of results was not that of asking"
+    assert sum(status == "certified" for status, _ in found) >= certified
+    wrong = found.count(("certified", "a"))
+    assert binomtest(wrong, studies, DELTA, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.parametrize(
+    ("means", "max_cost", "studies", "certified"),
+    [(CLEAR, 5000.0, 40, 40), (CLOSE, 300.0, 25, 0)],
+    ids=["clear", "close"],
+)
+def test_the_error_rate_stays_under_delta_at_width_64(means, max_cost, studies, certified, times):
+    """Results of 64 pulls at once, of which those that mislead come first."""
+    studies, certified = studies * times, certified * times
+    found, overtook = [], []
+    for seed in range(studies):
+        study, reward = make(seed, "mf-toptwo", max_cost, 64), rewards(seed, means)
+        overtook.append(in_no_time(study, reward, 64))
+        found.append((study.status, study.best))
+        if seed < 5:
+            one = make(seed, "mf-toptwo", max_cost, 64)
+            alone(one, reward)
+            assert (one.status, one.best, one.result().certificate["statistics"]) == (
+                *found[-1],
+                study.result().certificate["statistics"],
+            )
     assert sum(overtook) / studies > 0.2, "the order of results was not that of asking"
     assert sum(status == "certified" for status, _ in found) >= certified
     wrong = found.count(("certified", "a"))

@@ -11,9 +11,19 @@ from pathlib import Path
 import pytest
 
 from mfbandit.errors import InvalidInput
+from mfbandit.storage import ROUND
 from mfbandit.study import load_study
+from mfbandit.study.state._round_record import read_round
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
+
+HALF_A_CORE = {"quick": {"num_cpus": 0.5}, "exact": {"num_cpus": 0.5}}
+
+
+def rounds_of(study):
+    """What the log says was asked for."""
+    records = study.storage.log(study.name).read(0)
+    return [(record.pull, read_round(record.text)["rows"]) for record in records if record.kind == ROUND]
 
 
 def test_a_failure_on_another_machine_says_what_was_raised(cluster, make, evaluators):
@@ -40,6 +50,28 @@ def test_a_lost_node_changes_nothing(cluster, nodes, make, alone, evaluators):
     )
     assert lost
     assert result == alone(max_cost=120.0)
+
+
+def test_a_lost_node_changes_nothing_of_a_wide_study(cluster, nodes, make, evaluators):
+    lost = []
+
+    def lose_a_node(view):
+        if view.pulls >= 30 and not lost:
+            lost.append(True)
+            cluster.remove_node(nodes[0], allow_graceful=False)
+
+    def wide():
+        return make(90.0, policy="mf-toptwo", width=16)
+
+    study, one = wide(), wide()
+    study.optimize(
+        evaluators.slow, workers=16, engine="ray", progress=False, callback=lose_a_node, resources=HALF_A_CORE
+    )
+    assert lost
+    one.optimize(evaluators.noisy, progress=False)
+    assert rounds_of(study) == rounds_of(one)
+    assert study.result().certificate["statistics"] == one.result().certificate["statistics"]
+    assert (study.status, study.best, study.cost) == (one.status, one.best, one.cost)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

@@ -195,7 +195,8 @@ def test_a_judging_in_many_runs_is_that_of_one(tmp_path, truth):
     async def grade(answer, item):
         return float(random.Random(f"{answer} {item}").random() < 0.2 + 0.2 * answer.count("d"))
 
-    run = {"progress": False, "delta": 0.1, "storage": f"sqlite:///{tmp_path / 'study.db'}"}
+    # With more than one pull out, some are when the answer is found, and how many were paid for is luck.
+    run = {"progress": False, "delta": 0.1, "storage": f"sqlite:///{tmp_path / 'study.db'}", "width": 1}
     whole = setup("one").identify(name="one", **run)
     assert whole.status == "certified"
     for limit in range(1, 60):

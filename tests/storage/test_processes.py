@@ -5,13 +5,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mfbandit as mf
-from mfbandit.storage import RESULT
+from mfbandit.storage import RESULT, ROUND
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state._round_record import dump_state, read_round
 
 CREW = Path(__file__).with_name("crew.py")
 reward_of = runpy.run_path(str(CREW))["reward_of"]
@@ -76,6 +77,37 @@ def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
     assert_all_there(study, confirmed, asked)
     assert_like_one_worker(study, settings)
     assert_like_one_worker(load_study(url), settings)
+
+
+def rounds_of(study: Study) -> list[Any]:
+    """What the log says was asked for, and after how many results."""
+    records = study.storage.log(study.name).read(0)
+    bodies = [(record.pull, read_round(record.text)) for record in records if record.kind == ROUND]
+    return [(pull, body["rows"], body.get("counted"), body.get("marked")) for pull, body in bodies]
+
+
+def test_killed_workers_leave_wide_studies_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MFBANDIT_GROWS", "1")
+    settings: dict[str, Any] = {"seed": 5, "width": 8, "delta": 1e-6}
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(PROBLEM, storage=url, lease_seconds=0.2, durable=False, **settings)
+    confirmed = crew(study, workers=4, kills=50, folder=tmp_path)
+    assert len(confirmed) >= 50
+    results = {r.pull: r.value for r in study.storage.log(study.name).read(0) if r.kind == RESULT}
+    assert confirmed.items() <= results.items(), "a confirmed result was lost"
+    # All that is out is told, and more is planned then, by one who never saw the study before.
+    asked = study.current().asked
+    again = load_study(url)
+    while set(range(asked)) - {r.pull for r in again.storage.log(again.name).read(0) if r.kind == RESULT}:
+        for pull in again.ask(8):
+            again.tell(pull, reward_of(pull.seed))
+    alone = create_study(PROBLEM, **settings)
+    while alone.current().asked < again.current().asked:
+        for pull in alone.ask():
+            alone.tell(pull, reward_of(pull.seed))
+    rounds = rounds_of(again)
+    assert rounds == rounds_of(alone)[: len(rounds)]
+    assert len(rounds) > 50
 
 
 @pytest.mark.parametrize(

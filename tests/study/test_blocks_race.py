@@ -274,7 +274,7 @@ def shared_part(pull: Pull) -> float:
 
 @pytest.mark.parametrize("engine", ["threads", "processes"])
 def test_engines_hand_out_blocks(engine: str) -> None:
-    result = mf.identify(FINITE, shared_part, workers=2, engine=engine, progress=False)
+    result = mf.identify(FINITE, shared_part, workers=2, width=1, engine=engine, progress=False)
     calm = play(create_study(FINITE)).result()
     assert (result.best, result.cost, result.differences) == (calm.best, calm.cost, calm.differences)
 

@@ -33,7 +33,7 @@ RUN = """
 import sys, time
 from mfbandit.study import load_study
 def evaluate(pull):
-    print("ready", flush=True)
+    print("ready\\n", end="", flush=True)  # in one go, as several threads do so at once
     time.sleep(600)
 load_study(sys.argv[1]).optimize(evaluate, workers=3, progress=False)
 """

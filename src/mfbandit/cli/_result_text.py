@@ -79,6 +79,10 @@ def print_result(result: Result) -> None:
         print(f"Exactly as good on all blocks as {shown(result.best or '')!r}: {equal}.")
     if result.regret_bound is not None and result.status != "certified":
         print(f"No arm is better than {shown(result.best or '')!r} by more than {amount(result.regret_bound)}.")
+    if result.unfinished:
+        were = "evaluations were" if result.unfinished > 1 else "evaluation was"
+        more = amount(result.unfinished_cost)
+        print(f"{result.unfinished:,} {were} still running at the end, and may have cost up to {more} more.")
     if result.status != "failed":
         for arm, why in result.retired.items():
             print(f"{shown(arm)} was retired: {shown(' '.join(why.split()), _LONGEST)}")

@@ -32,6 +32,7 @@ _SETTINGS: dict[str, str] = {
     "max_cost": "number",
     "budget": "number",
     "seed": "whole number",
+    "width": "whole number",
     "retries": "whole number",
     "on_failure": "text",
     "on_violation": "text",

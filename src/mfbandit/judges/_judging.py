@@ -19,7 +19,7 @@ from mfbandit.judges._graders import Calls, Grader, Pace, called, checked_score,
 from mfbandit.judges._paid_study import PaidStudy, told_pulls
 from mfbandit.judges._true_grades import EXPECTED, KEPT, item_of, judged_problem
 from mfbandit.model import RewardKind
-from mfbandit.study import create_study
+from mfbandit.study.api import study_for
 from mfbandit.study.run import optimize
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Judging:
             raise InvalidInput(
                 f"policy {chosen.label!r} spends a budget: use mfbandit.allocate with judging.problem.without_blocks()"
             )
-        study = create_study(self.problem, load_if_exists=True, **settings)
+        study = study_for(self.problem, settings, running.get("workers", 1))
         self._recall(study)
         free_draws = 1000 + 10 * len(self.candidates) * len(self.items)
         paid_study: Any = PaidStudy(

@@ -109,6 +109,10 @@ class Result:
     differences: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By how much the best is ahead of each other arm, at least and at most; empty without blocks. All of them
     hold at once with probability 1 - delta."""
+    unfinished: int = field(default=0, compare=False)
+    """How many evaluations had begun when the study had its answer, and never got a result."""
+    unfinished_cost: float = field(default=0.0, compare=False)
+    """What these cost if they were paid for in full; no part of `cost`."""
     certificate: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """A plain JSON object from which anybody can check the answer again: see `mfbandit.certificate`."""
     _source: Source | None = field(default=None, init=False, repr=False, compare=False)
@@ -135,6 +139,8 @@ class Result:
             tied=view.tied,
             regret_bound=view.regret_bound,
             differences=view.differences,
+            unfinished=view.unfinished,
+            unfinished_cost=view.unfinished_cost,
             certificate=_certificate(view, study.known_digest()),
         )
         object.__setattr__(result, "_source", Source(study))

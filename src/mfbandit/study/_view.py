@@ -40,6 +40,13 @@ class View:
         """How many pulls have a result."""
         self.status = study_state.status
         self.cost = study_state.cost
+        unfinished = study_state.round.unfinished() if study_state.ended else []
+        self.unfinished = len(unfinished)
+        """How many pulls were out when the study had its answer, and never got a result."""
+        self.unfinished_cost = math.fsum(study_state.round.row_of(place).cost for place in unfinished)
+        """What these would cost; no part of `cost`."""
+        self.hold_up = study_state.hold_up()
+        """Why no pull can be handed out, if none can."""
         self.retired = dict(study_state.retired)
         self.problem = study_state.problem
         """The problem with the bias bounds that are believed by now."""

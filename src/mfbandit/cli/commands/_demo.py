@@ -44,7 +44,7 @@ def demo(
 
     instance = load_instance("judges")
     policy = read_policy(default_policy(instance.problem))
-    study = _new_study(instance, policy, out, seed)
+    study = _new_study(instance, policy, out, seed, workers)
     if not json:
         _introduce(instance)
     result = study.optimize(instance.evaluator(seed), workers=workers)
@@ -55,7 +55,7 @@ def demo(
     _tell(result, alone, instance, _files(study, result, out), json)
 
 
-def _new_study(instance: Instance, policy: Policy, out: Path, seed: int) -> Study:
+def _new_study(instance: Instance, policy: Policy, out: Path, seed: int, workers: int) -> Study:
     """Make a study with a name that is still free, so that a demo can be shown twice."""
     from mfbandit.errors import InvalidInput
     from mfbandit.storage import open_storage
@@ -78,6 +78,7 @@ def _new_study(instance: Instance, policy: Policy, out: Path, seed: int) -> Stud
         storage=storage,
         name=name,
         seed=seed,
+        width=workers,
         durable=False,
     )
 

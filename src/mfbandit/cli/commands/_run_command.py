@@ -18,6 +18,13 @@ def run(
     workers: Annotated[
         int | None, typer.Option(help="Evaluations at once.", show_default="what the file says, or 1")
     ] = None,
+    width: Annotated[
+        int | None,
+        typer.Option(
+            help="Pulls that may be out at once.",
+            show_default="what the study has; for a new one, what its file says, or its workers",
+        ),
+    ] = None,
     allow_changed_policy: AllowChangedPolicy = False,
     json: Json = False,
 ) -> None:
@@ -35,23 +42,19 @@ def run(
     """
     from mfbandit.cli._result_text import end_code, print_result
     from mfbandit.cli._study_file import read_study_file
-    from mfbandit.study import create_study
+    from mfbandit.study.api import study_for
 
     file = read_study_file(study)
-    opened = create_study(
-        file.problem,
-        storage=file.storage,
-        load_if_exists=True,
-        allow_changed_policy=allow_changed_policy,
-        **file.settings,
-    )
+    running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}
+    settings = file.settings if width is None else {**file.settings, "width": width}
+    settings = {"storage": file.storage, "allow_changed_policy": allow_changed_policy, **settings}
+    opened = study_for(file.problem, settings, running.get("workers", 1))
     if file.evaluate is None:
         # The URL of a server may hold a password.
         where = file.storage.removeprefix("sqlite:///") if file.storage.startswith("sqlite") else "STORAGE"
         complain(f"{study} has no evaluator: the study is made; hand out its pulls by 'mfbandit ask {where}'")
         result = opened.result()
     else:
-        running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}
         result = opened.optimize(file.evaluate, **running)
     if json:
         print_json(result.to_json())

@@ -66,13 +66,16 @@ def status(
     opened = load_study(store, study)
     result, out = opened.result(), _out(opened)
     if json:
-        print_json({**result.to_json(), "out": out, "blocks": opened.settings.problem.blocks})
+        settings = opened.settings
+        print_json({**result.to_json(), "out": out, "width": settings.width, "blocks": settings.problem.blocks})
         return
     print_result(result)
     problem = opened.settings.problem
     if problem.blocks is not None:
         drawn = "every pull on a block of its own" if opened.settings.policy.independent else "arms share them"
         print(f"The problem has {problem.blocks} blocks: {drawn}.")
+    if opened.settings.width > 1:
+        print(f"The study is {opened.settings.width} wide: as many pulls may be out at once.")
     if out:
         print(f"{out} pull{'s are' if out > 1 else ' is'} being evaluated.")
 

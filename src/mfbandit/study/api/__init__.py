@@ -1,7 +1,7 @@
 """How studies are made, opened, copied and run from beginning to end."""
 
 from mfbandit.study.api._export import import_study, logged_pulls
-from mfbandit.study.api._identify import allocate, identify
+from mfbandit.study.api._identify import allocate, identify, study_for
 from mfbandit.study.api._open_study import create_study, load_study
 
-__all__ = ["allocate", "create_study", "identify", "import_study", "load_study", "logged_pulls"]
+__all__ = ["allocate", "create_study", "identify", "import_study", "load_study", "logged_pulls", "study_for"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mfbandit.study._study import Study
     from mfbandit.study._view import View
 
-__all__ = ["allocate", "identify"]
+__all__ = ["allocate", "identify", "study_for"]
 
 
 def identify(
@@ -235,13 +235,13 @@ def _run(problem: Problem, evaluate: Evaluate, *, failures: Failures | None, **g
     running = {key: given.pop(key) for key in _OF_RUNS}
     running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
     settings = given | {"retries": failing["retries"], "on_failure": failing["then"]}
-    with _study_for(problem, settings, running["workers"]) as study:
+    with study_for(problem, settings, running["workers"]) as study:
         return study.optimize(evaluate, **running)
 
 
-def _study_for(problem: Problem, settings: dict[str, Any], workers: int) -> Study:
+def study_for(problem: Problem, settings: dict[str, Any], workers: int) -> Study:
     """Make a study as wide as there are workers, or go on with one that exists and keeps its width."""
-    if settings["width"] is None:
+    if settings.get("width") is None:
         whole_number("workers", workers, 1)
         with suppress(NameTaken):
             return create_study(problem, **{**settings, "width": workers})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -23,6 +23,7 @@ class Evaluation:
 
     pull: Pull
     future: Future[Any]
+    began: float = field(default_factory=time.monotonic)
     deadline: float | None = None
     """When it has taken too long; not known before it has begun."""
 
@@ -54,6 +55,11 @@ class Evaluations:
         self._numbers[evaluation.future] = pull.id
         self._note_start(evaluation)
         evaluation.future.add_done_callback(self._reports.put)
+
+    def age(self, number: int) -> float | None:
+        """For how many seconds a pull is evaluated here; None if it is not."""
+        evaluation = self._out.get(number)
+        return None if evaluation is None else time.monotonic() - evaluation.began
 
     def wake(self) -> None:
         """Let `done` return."""

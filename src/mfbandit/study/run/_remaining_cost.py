@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 
-__all__ = ["RemainingCost"]
+__all__ = ["Pace", "RemainingCost"]
 
 #: Weight of a new estimate against those before.
 _FRESH = 0.3
@@ -68,3 +69,21 @@ class RemainingCost:
         self._past.append((cost, evidence))
         if len(self._past) > _POINTS:
             del self._past[1:-1:2]
+
+
+class Pace:
+    """How long a run takes for what it spends, with the workers that it has.
+
+    Parameters
+    ----------
+    cost : float
+        What was spent before the run.
+    """
+
+    def __init__(self, cost: float) -> None:
+        self._began, self._cost = time.monotonic(), cost
+
+    def seconds(self, cost: float, ahead: float) -> float | None:
+        """How long it takes to spend `ahead` more, by what was spent since; None if that is nothing."""
+        spent = cost - self._cost
+        return ahead * (time.monotonic() - self._began) / spent if spent > 0.0 else None

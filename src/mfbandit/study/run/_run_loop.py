@@ -6,6 +6,7 @@ is here that leases are renewed, and nothing of it slows an evaluation.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -98,6 +99,7 @@ class _Run:
         self.interrupts = Interrupts(self._wake)
         self.lease = min(_LEASE_SECONDS, study.settings.lease_seconds)
         self.next_beat = time.monotonic() + self.lease / _BEATS
+        self.next_look = time.monotonic() + _CHECK_SECONDS
         self.pause = _SHORT_PAUSE
         self.stop_at = float("inf")
         self.refused: RewardError | None = None
@@ -105,6 +107,7 @@ class _Run:
     def run(self, progress: bool) -> Result:
         """Run until the study is done or somebody wants it to end."""
         with make_display(self.study, progress) as self.display:
+            self.display.workers, self.display.age = self.workers, self.running.age
             return self._run()
 
     def _run(self) -> Result:
@@ -129,6 +132,9 @@ class _Run:
             stopping = self._stopping()
             if not stopping:
                 self._submit_pulls()
+            if self.study.known_end:
+                self._take_what_is_there()
+                return True
             if not self.running and (stopping or self.study.done):
                 return not stopping
             if stopping and (self.interrupts.count > 1 or time.monotonic() > self.stop_at):
@@ -199,6 +205,19 @@ class _Run:
         if done:
             self.pause = _SHORT_PAUSE
             self._call_back()
+        elif self.running and time.monotonic() >= self.next_look:
+            # Others may have found the answer, and what runs here is not needed any more.
+            self.next_look = time.monotonic() + _CHECK_SECONDS
+            self.study.current()
+
+    def _take_what_is_there(self) -> None:
+        """Record what is done when the study has its answer; nobody waits for what still runs, and it is ended."""
+        for evaluation in self.running.done(0.0):
+            # Whatever went wrong with others is of no interest any more.
+            if not evaluation.future.cancelled() and evaluation.future.exception() is None:
+                with contextlib.suppress(RewardError):
+                    self.study.tell(evaluation.pull, evaluation.future.result())
+            self.running.forget(evaluation)
 
     def _end_what_takes_too_long(self) -> None:
         """End evaluations whose time is over: they have failed."""
@@ -293,8 +312,9 @@ class _Run:
 
     def _renew_leases(self) -> None:
         """Renew the leases when their time has come, and drop what is no longer wanted."""
-        self.display.running = len(self.running)
         now = time.monotonic()
+        self.display.running = len(self.running)
+        self.display.next_attempt = now + self._until_next_attempt()
         if now < self.next_beat:
             return
         self.next_beat = now + self.lease / _BEATS

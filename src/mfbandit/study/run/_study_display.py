@@ -10,11 +10,12 @@ import sys
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mfbandit.errors import StudyError
-from mfbandit.formatting import amount, percent, shown
-from mfbandit.study.run._remaining_cost import RemainingCost
+from mfbandit.formatting import amount, duration, percent, shown
+from mfbandit.study.run._remaining_cost import Pace, RemainingCost
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
@@ -32,11 +33,31 @@ _SHARE = 8.0
 _BAR_WIDTH = 32
 
 
+#: Why there is nothing to do, by what the study waits for.
+_REASONS = {
+    "round": "the round is not complete ({})",
+    "lag": "the slowest pull holds up the next plan ({})",
+    "expected": "enough is out to end it if all goes as expected",
+    "limit": "nothing more can be paid for",
+}
+
+
+def _unknown_age(number: int) -> float | None:
+    """Nothing is evaluated here."""
+    return None
+
+
 class Display(Protocol):
     """Shows how far a study is."""
 
+    workers: int
+    """How many evaluations may run at once."""
     running: int
-    """How many evaluations run."""
+    """How many run."""
+    next_attempt: float
+    """When something that failed is tried again; infinite if nothing is."""
+    age: Callable[[int], float | None]
+    """For how many seconds a pull is evaluated here; None if it is not."""
 
     def say(self, sentence: str) -> None:
         """Show a sentence."""
@@ -56,7 +77,9 @@ def make_display(study: Study, wanted: bool) -> Display:
 class Silent:
     """Shows nothing."""
 
-    running = 0
+    workers = running = 0
+    next_attempt = float("inf")
+    age: Callable[[int], float | None] = staticmethod(_unknown_age)
 
     def say(self, sentence: str) -> None:
         """Say nothing."""
@@ -73,7 +96,10 @@ class _Report(ABC):
 
     def __init__(self, study: Study, first: float) -> None:
         settings = study.settings
-        self.running = 0
+        self.workers = self.running = 0
+        self.next_attempt = float("inf")
+        self.age: Callable[[int], float | None] = _unknown_age
+        self.pace = Pace(study.cost)
         self.due = time.monotonic() + first
         self._study = study
         self._ended = threading.Event()
@@ -122,16 +148,42 @@ class _Report(ABC):
 
     def facts(self, view: View) -> list[str]:
         """Pulls, money, the best arm and what is to come."""
-        busy = f" ({self.running} running)" if self.running else " (waiting for other workers)"
-        found = [f"{view.pulls:,} pulls{busy}"]
+        found = [f"{view.pulls:,} pulls ({self.busy(view)})"]
         left = f" of {amount(self.limit)}, {amount(self.limit - view.cost)} left"
         found.append(f"spent {amount(view.cost)}{left if self.limit < float('inf') else ''}")
         if view.best is not None:
             found.append(f"best {shown(view.best)}")
         ahead = None if self.spends else self.remaining_cost.update(view.cost, view.confidence)
         if ahead is not None:
-            found.append(f"about {amount(ahead, 2)} to go")
+            seconds = self.pace.seconds(view.cost, ahead)
+            found.append(f"about {amount(ahead, 2)} to go" + ("" if seconds is None else f", {duration(seconds)}"))
         return found
+
+    def busy(self, view: View) -> str:
+        """How many workers are busy, and why others are not."""
+        idle = self.workers - self.running
+        why = self.why(view) if idle > 0 else ""
+        if not why:
+            return f"{self.running} running" if self.running else "waiting for other workers"
+        return f"{self.running} of {self.workers} workers busy; {idle} wait{'s' if idle == 1 else ''}: {why}"
+
+    def why(self, view: View) -> str:
+        """Why workers have nothing to do; empty if there is no reason."""
+        seconds = self.next_attempt - time.monotonic()
+        if seconds < float("inf"):
+            return f"failed pulls are tried again in {duration(max(0.0, seconds))}"
+        held, settings = view.hold_up, view.settings
+        if held.kind == "width":
+            return f"the study is {settings.width} wide"
+        if held.kind == "at_most":
+            fidelity = settings.problem.fidelities[held.fidelity]
+            return f"{shown(fidelity.name)!r} has its {fidelity.at_most} at once"
+        return _REASONS.get(held.kind, "").format(self._pull(held.pull))
+
+    def _pull(self, number: int) -> str:
+        """Name a pull, and say how long it takes already."""
+        age = self.age(number)
+        return f"pull {number}" if age is None else f"pull {number}, {duration(age)}"
 
 
 class Lines(_Report):

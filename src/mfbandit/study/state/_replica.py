@@ -64,6 +64,11 @@ class Replica:
                     return study_state
         raise AssertionError("a step either returns or raises")
 
+    @property
+    def known_end(self) -> str:
+        """How the study ended, as far as this process knows without a look at the log; empty while it goes on."""
+        return "" if self._stale else self._study_state.ended
+
     def log_digest(self) -> str:
         """The SHA-256 of all that has counted in this study, as 64 hexadecimal digits.
 

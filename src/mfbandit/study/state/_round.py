@@ -8,7 +8,7 @@ from functools import lru_cache
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-__all__ = ["Round", "Row", "lease_note"]
+__all__ = ["HoldUp", "Round", "Row", "lease_note"]
 
 #: Clocks of one machine that are this far apart are not wrong.
 _TOLERANCE_SECONDS = 1.0
@@ -59,6 +59,20 @@ def _read_note(note: str | None) -> tuple[float, str]:
         return float("inf"), owner
 
 
+class HoldUp(NamedTuple):
+    """What a study waits for."""
+
+    kind: str = ""
+    """Empty if it waits for nothing; "round": all results of a round; "width": as many pulls are out as may be;
+    "lag": plans are as far ahead of the results that have counted as they may be; "expected": what is out ends the
+    study if it comes back as expected; "limit": nothing more can be paid for; "at_most": a fidelity has as many
+    pulls out as it may have."""
+    pull: int = -1
+    """The first pull without a result, where that is what it waits for."""
+    fidelity: int = -1
+    """The fidelity, for "at_most"."""
+
+
 class Round:
     """The pulls of one round, numbered by their place in it."""
 
@@ -77,6 +91,7 @@ class Round:
         "row",
         "rows",
         "size",
+        "skipped",
         "soonest",
         "waiting",
     )
@@ -109,6 +124,8 @@ class Round:
         self.soonest = float("inf")
         self.newest = float("-inf")
         self._returned: list[int] = []
+        #: Places before `fresh` that were never handed out: others overtook them.
+        self.skipped: set[int] = set()
 
     def counted_in_row(self) -> tuple[int, int]:
         """Results of the row being played that have counted, and pulls of it that were called off when out."""
@@ -131,6 +148,21 @@ class Round:
         """Whether a place has its result, or needs none any more."""
         return place < self.folded or place in self.waiting
 
+    def was_out(self, place: int) -> bool:
+        """Whether a place was ever handed out."""
+        return place < self.fresh and place not in self.skipped
+
+    def first_missing(self) -> int:
+        """The first place without a result."""
+        place = self.folded
+        while place in self.waiting:
+            place += 1
+        return place
+
+    def unfinished(self) -> list[int]:
+        """The places that were handed out and have no result."""
+        return [place for place in range(self.folded, self.fresh) if self.was_out(place) and place not in self.waiting]
+
     def loose(self) -> int:
         """How many places have a reward in rows that are not yet complete."""
         if self.folded == self.size:
@@ -146,7 +178,10 @@ class Round:
         if place >= self.fresh:
             for skipped in range(self.fresh, place):
                 heappush(self._returned, skipped)
+                self.skipped.add(skipped)
             self.fresh = place + 1
+        elif self.skipped:
+            self.skipped.discard(place)
         self.leases[place] = until, note
         if until <= 0.0:
             self.give_back(place)

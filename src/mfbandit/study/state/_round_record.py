@@ -67,6 +67,8 @@ class RoundRecord(TypedDict, total=False):
     """How many pulls had counted when it was planned, where others were out."""
     marked: list[int]
     """The rows whose rewards are marked, where others were out: see `mfbandit.core.Ahead`."""
+    spared: float
+    """What pulls cost that were called off before they were handed out, where others were out and arms have changed."""
     opened: list[list[int]]
     """The blocks that were opened: fidelity, block, leader, runner-up."""
     blocks: list[list[int]]

@@ -23,7 +23,7 @@ from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record, json_
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import read_beliefs
 from mfbandit.study.state._planner import Streams, streams_of
-from mfbandit.study.state._round import Round, Row
+from mfbandit.study.state._round import HoldUp, Round, Row
 from mfbandit.study.state._round_record import (
     MemoryDiff,
     RoundRecord,
@@ -87,6 +87,15 @@ class StudyState(StudyStatistics):
         out = Counter(self.round.row_of(place).fidelity for place in self.round.leases)
         full = {fidelity for fidelity, most in self._at_most.items() if out[fidelity] >= most}
         return self.round.next_place_at(full) if full else self.round.next_place()
+
+    def hold_up(self) -> HoldUp:
+        """Why no pull can be handed out now."""
+        if self.ended or self.stuck or self.due or self.next_place() >= 0:
+            return HoldUp()
+        free = self.round.next_place()
+        if free >= 0:
+            return HoldUp("at_most", fidelity=self.round.row_of(free).fidelity)
+        return HoldUp("round", self.round.first + self.round.first_missing())
 
     @property
     def due(self) -> bool:
@@ -175,7 +184,7 @@ class StudyState(StudyStatistics):
             f"{len(reasons)} times, the last time with: {reason}"
         )
         if self.settings.on_failure == "retire":
-            self._retire(row.arm, said)
+            self._retire(pull - playing.first, said)
         elif self.settings.on_failure == "worst":
             # The cell cannot be had: it counts, in its turn, as missing.
             self.result(pull, math.nan)
@@ -187,10 +196,11 @@ class StudyState(StudyStatistics):
         self.failures.pop(pull, None)
         self.stuck.pop(pull, None)
 
-    def _retire(self, arm: int, reason: str) -> None:
-        """Give up an arm: call off its pulls of this round."""
-        self.retired[arm] = reason
+    def _retire(self, failed: int, reason: str) -> None:
+        """Give up the arm of a place that failed too often: call off its pulls of this round."""
         playing = self.round
+        arm = playing.row_of(failed).arm
+        self.retired[arm] = reason
         end = 0
         for row in playing.rows:
             start, end = end, end + row.size
@@ -200,7 +210,7 @@ class StudyState(StudyStatistics):
                 self.failures.pop(playing.first + place, None)
                 if place not in playing.waiting:
                     playing.waiting[place] = None
-                    if place < playing.fresh:
+                    if playing.was_out(place):
                         playing.paid.add(place)
         self._fold()
 

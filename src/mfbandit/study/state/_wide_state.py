@@ -19,7 +19,7 @@ from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Copy, InFlight, copy_f
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
-from mfbandit.study.state._round import Row
+from mfbandit.study.state._round import HoldUp, Row
 from mfbandit.study.state._round_record import MemoryDiff, read_round
 from mfbandit.study.state._round_rows import cut_rows, list_rows
 from mfbandit.study.state._study_state import StudyState
@@ -46,12 +46,32 @@ class WideStudyState(StudyState):
         self._new_rows: list[Row] = []
         #: What each round of a race has opened, of those that are out.
         self._opened: list[list[list[int]]] = []
+        #: Arms that will be given up, by the first of their pulls that failed too often, and why.
+        self._failing: dict[int, tuple[int, str]] = {}
+        #: What pulls cost that were called off before they were handed out.
+        self._spared = 0.0
         self._flying = self._nothing_out()
         self._copy: tuple[Any, Copy] | None = None
 
     def next_place(self) -> int:
         """The next place of a pull to hand out, or -1: as many are out as may be."""
         return -1 if len(self.round.leases) >= self.settings.width else super().next_place()
+
+    def hold_up(self) -> HoldUp:
+        """Why no pull can be handed out now."""
+        if not (self.ended or self.stuck) and len(self.round.leases) >= self.settings.width:
+            return HoldUp("width")
+        found = super().hold_up()
+        if found.kind != "round":
+            return found
+        return found._replace(kind="limit" if self._cut else "expected" if self._waits else "lag")
+
+    @property
+    def cost(self) -> float:
+        """The cost of all pulls that have a result, or were out when their arm was given up."""
+        playing = self.round
+        called_off = math.fsum(playing.row_of(place).cost for place in playing.paid if place >= playing.folded)
+        return super().cost + called_off - self._spared
 
     @property
     def due(self) -> bool:
@@ -94,9 +114,13 @@ class WideStudyState(StudyState):
             if k >= 0 and marked:
                 self._take_marked(k, m, before)
             state.clock[PULLS] += told
-            state.spent[0] += (told + paid) * row.cost
+            # What is left to spend must not depend on how many of those called off had been handed out.
+            state.spent[0] += row.size * row.cost
+            self._spared += (row.size - told - paid) * row.cost
             self._new_rows.append(row)
         self._waits = False
+        for arm in [arm for arm, (pull, _) in self._failing.items() if pull < self.round.first + self.round.folded]:
+            self.retired[arm] = self._failing.pop(arm)[1]
         state.clock[ROUNDS] += 1
         self.rounds += 1
         if self._cut and not self.round.round_ends:
@@ -121,6 +145,19 @@ class WideStudyState(StudyState):
             n, sums, squares = before
             gained = state.sums[k, m] - sums, state.squares[k, m] - squares
             ahead.take_marked(state, k, m, float(state.pulls[k, m] - n), *gained)
+
+    def _retire(self, failed: int, reason: str) -> None:
+        """Give up the arm of a place that failed too often, once its turn has come to count.
+
+        Results of the arm before that place count as ever, and plans that may not know of the failure do not: when it
+        came changes nothing. What the arm has after that place is not needed.
+        """
+        playing = self.round
+        arm = playing.row_of(failed).arm
+        self._failing[arm] = playing.first + failed, reason
+        for place in playing.call_off(arm, failed):
+            self.failures.pop(playing.first + place, None)
+        self._fold()
 
     # Planning
 
@@ -152,7 +189,10 @@ class WideStudyState(StudyState):
             planned, cut = self._planned_rows(planner.out[:rows].tolist())
             marked = [number for number in range(len(planned)) if planner.out[number, 3]]
         opened = [] if race is None else race.opened(state, opened_before)
-        known = {"counted": self.round.first + self.round.folded} | ({"marked": marked} if marked else {})
+        known: dict[str, Any] = {"counted": self.round.first + self.round.folded}
+        known |= {"marked": marked} if marked else {}
+        if self._changes and self._spared:
+            known["spared"] = self._spared
         record = self._record(planned, cut, opened, self._changes, known)
         self._changes = {}
         self._start_round(planned, cut, opened, marked)
@@ -187,6 +227,8 @@ class WideStudyState(StudyState):
     ) -> None:
         """Add a round to those that are out, or end the study if it has no pulls."""
         self.round.add(rows, marked, cut)
+        for arm in {row.arm for row in rows} & self._failing.keys():
+            self.round.call_off(arm, self._failing[arm][0] - self.round.first)
         if rows:
             self._opened.append([list(one) for one in opened])
             self._enter_flying(list(zip(rows, [number in marked for number in range(len(rows))], strict=True)))
@@ -228,6 +270,7 @@ class WideStudyState(StudyState):
             )
         self._new_rows.clear()
         self._changes = {}
+        self._spared = body.get("spared", self._spared)
         self.apply_round_record(body)
 
 

@@ -62,6 +62,19 @@ class Window(Round):
         del self.round_ends[0]
         return found
 
+    def call_off(self, arm: int, first: int) -> list[int]:
+        """Call off the places of an arm from one on, those that have a reward, too; returns them."""
+        found: list[int] = []
+        for row, end in zip(self.rows[self.row :], self.ends[self.row :], strict=True):
+            if row.arm == arm:
+                found += range(max(end - row.size, first), end)
+        for place in found:
+            if (place not in self.waiting and self.was_out(place)) or self.waiting.get(place) is not None:
+                self.paid.add(place)
+            self.waiting[place] = None
+            self.leases.pop(place, None)
+        return found
+
     def rows_out(self) -> list[tuple[Row, bool]]:
         """The rows that have not counted, and whether they are marked."""
         return list(zip(self.rows[self.row :], self.marked[self.row :], strict=True))
@@ -97,3 +110,4 @@ class Window(Round):
         self.paid = {place - past for place in self.paid if place >= past}
         self._returned[:] = [place - past for place in self._returned if place >= past]
         heapify(self._returned)
+        self.skipped = {place - past for place in self.skipped if place >= past}
