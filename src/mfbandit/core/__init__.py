@@ -14,7 +14,18 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.core._ahead import ROW_LIMIT, WAIT, Ahead, Copy, InFlight, any_out, copy_for, lag, plan_ahead
+from mfbandit.core._ahead import (
+    ROW_LIMIT,
+    WAIT,
+    Ahead,
+    Copy,
+    InFlight,
+    any_out,
+    copy_for,
+    lag,
+    plan_ahead,
+    rows_at_once,
+)
 from mfbandit.core._algorithm import Algorithm, Goal, afford, tally_for
 from mfbandit.core._block_order import block_order, block_seed, lane_seed, own_block, shuffle
 from mfbandit.core._blocks import (
@@ -144,6 +155,7 @@ __all__ = [
     "pulled",
     "rebuilt",
     "root_of",
+    "rows_at_once",
     "shuffle",
     "slot",
     "tally",

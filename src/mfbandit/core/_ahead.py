@@ -1,11 +1,11 @@
 """Plans while pulls are out: what an algorithm sees of pulls whose rewards are not known yet.
 
 With width W, up to W pulls are out at once. Decisions must not depend on which of them comes back first, so results
-count in the order of asking, round by round, and pull j is planned from the rounds that end before j - `lag`: exactly
+count in the order of asking, row by row, and pull j is planned from the rows that end before j - `lag`: exactly
 from these, however many more have come back. What was asked for since counts as if it had come back as expected: as
 many rewards like those that the stream has had so far (`expect`), in a copy of the state that is thrown away. The
 policy plans on that copy, so that a plan spreads over the arms and fidelities that are worth it. Whether to stop is
-asked of the state itself. Where only the copy says so, nothing more is planned until one more round counts (`WAIT`).
+asked of the state itself. Where only the copy says so, nothing more is planned until one more row counts (`WAIT`).
 
 The lag grows with a run, up to some times the width: a pull that takes five times as long as others keeps no worker
 waiting then, and what is planned without knowing its result is a small part of the run. Plans of the first pulls, from
@@ -26,9 +26,9 @@ from mfbandit.core._state import PULLS, State, derive, new_state
 if TYPE_CHECKING:
     from mfbandit.core._algorithm import Algorithm
 
-__all__ = ["ROW_LIMIT", "WAIT", "Ahead", "Copy", "InFlight", "any_out", "copy_for", "lag", "plan_ahead"]
+__all__ = ["ROW_LIMIT", "WAIT", "Ahead", "Copy", "InFlight", "any_out", "copy_for", "lag", "plan_ahead", "rows_at_once"]
 
-#: What a plan returns where nothing is worth planning before another round has counted.
+#: What a plan returns where nothing is worth planning before another row has counted.
 WAIT = -1
 #: A row of a plan has at most so many pulls; on blocks it has as many as were opened.
 ROW_LIMIT = 64
@@ -93,6 +93,15 @@ def lag(width: int, asked: int) -> int:
     while doubled < width:
         most, doubled = most + 1, 2 * doubled
     return int(min(most * width, width + int(_GROWTH * max(0, asked - _NARROW * width))))
+
+
+def rows_at_once(ahead: Ahead, width: int, rows: int) -> int:
+    """How many of the rows of a plan are asked for before the next one is made, of so many that it may have.
+
+    On blocks, results of some arms should be known when the others' turn comes, so that whoever is out by then is not
+    measured once more; with very many arms, plans that often would take too long.
+    """
+    return rows if ahead.on_copy else min(rows, max(1, width // 2, rows // 64))
 
 
 @kernel
@@ -227,12 +236,8 @@ def sees_something(state: State, rows: int, out: Ints) -> bool:
 
 @kernel
 def nothing_known(state: State, rows: int, out: Ints) -> bool:
-    """Whether a plan is of arms of which nothing is known yet."""
-    for row in range(rows):
-        for m in range(state.pulls.shape[1]):
-            if state.pulls[out[row, 0], m] > 0:
-                return False
-    return True
+    """Whether nothing has come back yet."""
+    return bool(state.clock[PULLS] == 0)
 
 
 @kernel

@@ -110,6 +110,8 @@ class Workers(NamedTuple):
     """The standard deviation of the logarithm of what a pull takes."""
     row_limit: int
     """A row of a plan has at most so many pulls."""
+    rows_limit: int
+    """So many rows of a plan are asked for before the next one is made."""
     held: int
     """There is room for so many pulls that have not counted yet; `ANY` if they all count before the next plan."""
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.core import ROW_LIMIT, Ahead, Algorithm, Floats, Ints, bind, has_blocks, lag, plan_ahead
+from mfbandit.core import ROW_LIMIT, Ahead, Algorithm, Floats, Ints, bind, has_blocks, lag, plan_ahead, rows_at_once
 from mfbandit.simulation._block_trials import room_for_blocks
 from mfbandit.simulation._trial_loop import Prepared, Results
 from mfbandit.simulation._trials import Advance, Simulation, Simulator, unnoticed
@@ -51,7 +51,7 @@ def workers_of(simulation: Simulation, prepared: Prepared) -> Workers:
     """The workers of a simulation, and how many pulls they may be ahead of those that count."""
     problem, width = simulation.instance.problem, simulation.width
     durations = Durations() if simulation.durations is None else simulation.durations
-    row_limit = held = ANY
+    row_limit = rows_limit = held = ANY
     if plans_ahead(prepared.algorithm, width):
         rows, most = prepared.setting.rows, lag(width, ANY)
         # Before a round is planned, fewer pulls than the lag are out beside the first round.
@@ -59,7 +59,10 @@ def workers_of(simulation: Simulation, prepared: Prepared) -> Workers:
             held = most + _MOST_HELD
         else:
             row_limit, held = ROW_LIMIT, most + 2 * rows * ROW_LIMIT
-    return Workers(width, places(problem, width), durations.means(problem), durations.spread, row_limit, held)
+        if prepared.algorithm.ahead is not None:
+            rows_limit = rows_at_once(prepared.algorithm.ahead, width, rows)
+    means, most_out = durations.means(problem), places(problem, width)
+    return Workers(width, most_out, means, durations.spread, row_limit, rows_limit, held)
 
 
 class WideSimulator(Simulator):

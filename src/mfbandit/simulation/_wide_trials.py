@@ -1,7 +1,7 @@
 """Trials with several pulls out at once, on a virtual clock.
 
 Which pulls are made depends on rewards in the order of asking alone (`mfbandit.core._ahead`), so that a trial can be
-played in that order: pulls are given to workers one after the other, each to the one that is free first, and a round
+played in that order: pulls are given to workers one after the other, each to the one that is free first, and a row
 counts when the last of its pulls, and of those before, has come back. At the end all pulls that were begun are paid.
 """
 
@@ -125,8 +125,8 @@ class Trial(NamedTuple):
 
 
 @kernel
-def count_row(setting: Setting, state: State, queue: Queue, flying: InFlight, key: int, noted: Noted) -> bool:
-    """Let the first row count that is out; tell whether it was the last of its round."""
+def count_row(setting: Setting, state: State, queue: Queue, flying: InFlight, key: int, noted: Noted) -> None:
+    """Let the first row count that is out."""
     at, i = queue.at, queue.at[_COUNTED_ROWS] % queue.arm.shape[0]
     arm, fidelity, count = int(queue.arm[i]), int(queue.fidelity[i]), int(queue.size[i])
     n, total, squared = state.pulls[arm, fidelity], state.sums[arm, fidelity], state.squares[arm, fidelity]
@@ -140,28 +140,14 @@ def count_row(setting: Setting, state: State, queue: Queue, flying: InFlight, ke
     queue.now[1] += queue.busy[i]
     at[_COUNTED] += count
     at[_COUNTED_ROWS] += 1
-    return bool(queue.last[i] == 1)
+    state.clock[ROUNDS] += queue.last[i]
 
 
 @kernel
-def count_round(setting: Setting, state: State, queue: Queue, flying: InFlight, key: int, noted: Noted) -> None:
-    """Let the first round count that is out."""
-    while not count_row(setting, state, queue, flying, key, noted):
-        pass
-    state.clock[ROUNDS] += 1
-
-
-@kernel
-def size_of_round(queue: Queue) -> int:
-    """How many pulls the first round has that is out; 0 if none is."""
-    pulls, row = 0, queue.at[_COUNTED_ROWS]
-    while row < queue.at[_ROWS]:
-        i = row % queue.arm.shape[0]
-        pulls += queue.size[i]
-        if queue.last[i] == 1:
-            return int(pulls)
-        row += 1
-    return int(pulls)
+def size_of_row(queue: Queue) -> int:
+    """How many pulls the first row has that is out; 0 if none is."""
+    row = queue.at[_COUNTED_ROWS]
+    return int(queue.size[row % queue.arm.shape[0]]) if row < queue.at[_ROWS] else 0
 
 
 @kernel
@@ -212,9 +198,9 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
     state, queue, flying, planned, out = trial.state, trial.queue, trial.flying, trial.planned, trial.out
     at, traced, spent, cut, full, rows = queue.at, 0, 0.0, False, False, 1
     while limits.stop_flag[0] == 0:
-        size, settled = size_of_round(queue), at[_ASKED] - lag(workers.width, at[_ASKED])
+        size, settled = size_of_row(queue), at[_ASKED] - lag(workers.width, at[_ASKED])
         if size > 0 and (cut or at[_COUNTED] + size <= settled or rows == WAIT):
-            count_round(setting, state, queue, flying, key, noted)
+            count_row(setting, state, queue, flying, key, noted)
             rows = 1
             continue
         if cut:
@@ -222,7 +208,7 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
         rows = look_ahead(problem, setting.params, state, trial.copied, flying, out)
         if rows == 0:
             break
-        before = at[_ASKED]
+        before, rows = at[_ASKED], min(rows, workers.rows_limit)
         for row in range(rows):
             arm, fidelity, wanted = out[row, 0], out[row, 1], min(out[row, 2], workers.row_limit)
             cost = price(problem, planned, arm, fidelity)

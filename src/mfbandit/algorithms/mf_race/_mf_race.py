@@ -18,7 +18,15 @@ from typing import ClassVar
 
 from mfbandit.algorithms._policy import Policy
 from mfbandit.algorithms.mf_race._race_bets import look_bets, near_bets, start_bets
-from mfbandit.algorithms.mf_race._race_lanes import TRIED, first_of, lane_mean, leave_lane, planned, racing
+from mfbandit.algorithms.mf_race._race_lanes import (
+    TRIED,
+    first_of,
+    lane_mean,
+    leave_lane,
+    most_planned,
+    planned,
+    racing,
+)
 from mfbandit.algorithms.mf_race._race_memory import RaceMemory, RaceParams, comparator_slot
 from mfbandit.algorithms.mf_race._race_sums import look_sums, near_sums, start_sums
 from mfbandit.confidence.race import blocks_at_least, lane_shares, weights
@@ -160,6 +168,18 @@ def note_flying(state: State, flying: InFlight) -> None:
 
 
 @kernel
+def any_behind(state: State, lane: int) -> bool:
+    """Whether pulls are out, and somebody who does not pause is still to be measured on blocks where others are."""
+    most = most_planned(state, lane)
+    if not any_out(state.own.flying):
+        return False
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm) and state.own.paused[arm] == 0 and planned(state, arm, lane) < most:
+            return True
+    return False
+
+
+@kernel
 def all_caught_up(state: State, lane: int) -> bool:
     """Whether all who race were measured on all blocks that are open."""
     for arm in range(state.pulls.shape[0]):
@@ -201,7 +221,7 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
         return 0
     leader = max(0, first_of(problem, state, lane, -1))
     going = rivals_going(state, leader) > 0
-    if going or all_caught_up(state, lane):
+    if (going or all_caught_up(state, lane)) and not any_behind(state, lane):
         blocks = enough(problem, state, lane, params.batch)
         if blocks == 0 and problem.blocks.size == 0:
             return 0

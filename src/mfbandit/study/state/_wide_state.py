@@ -1,7 +1,7 @@
 """The state of a study whose width is more than 1: rounds are planned while others are out.
 
 Which results a plan may know is fixed by its place in the order of asking (`mfbandit.core._ahead`), so that decisions
-do not depend on how many workers there are, which of them is fast, or who of several processes plans. A round counts
+do not depend on how many workers there are, which of them is fast, or who of several processes plans. A row counts
 when its turn has come and all its results are in. The record of a round says how many pulls had counted when it was
 planned, so that whoever follows the log lets as many count before it enters what the plan has noted.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Copy, InFlight, copy_for, lag
+from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Ahead, Copy, InFlight, copy_for, lag, rows_at_once
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
@@ -36,7 +36,7 @@ class WideStudyState(StudyState):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.round = Window(0)
-        #: Whether the policy wants one more round to count before it plans.
+        #: Whether the policy wants one more row to count before it plans.
         self._waits = False
         #: Whether nothing more can be paid for.
         self._cut = False
@@ -44,8 +44,8 @@ class WideStudyState(StudyState):
         self._changes: dict[str, Any] = {}
         #: The rows that have counted since the last plan.
         self._new_rows: list[Row] = []
-        #: What each round of a race has opened, of those that are out.
-        self._opened: list[list[list[int]]] = []
+        #: The rounds of a race of which no row has counted: what each has opened, and its rows.
+        self._rounds_out: list[tuple[list[list[int]], list[Row]]] = []
         #: Arms that will be given up, by the first of their pulls that failed too often, and why.
         self._failing: dict[int, tuple[int, str]] = {}
         #: What pulls cost that were called off before they were handed out.
@@ -79,51 +79,49 @@ class WideStudyState(StudyState):
         return not (self.ended or self._cut or self._must_count())
 
     def _must_count(self) -> bool:
-        """Whether a round has to count before the next one is planned."""
-        ends = self.round.round_ends
-        if not ends:
-            return False
+        """Whether a row has to count before the next round is planned."""
+        end = self.round.next_end
         settled = self.asked - lag(self.settings.width, self.asked)
-        return self._cut or self._waits or self.round.first + ends[0] <= settled
+        return end > 0 and (self._cut or self._waits or self.round.first + end <= settled)
 
     def _nothing_out(self) -> InFlight:
         shape = self.state.pulls.shape
         return InFlight(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
 
     def _fold(self) -> None:
-        """Let the rounds count whose turn it is and that are complete."""
+        """Let the rows count whose turn it is and that are complete."""
         while not self.ended and self._must_count() and self.round.is_complete():
-            self._count_round()
+            self._count_row()
 
-    def _count_round(self) -> None:
-        """Let the first round that is out count."""
-        state, race, flying = self.state, self.race, self._flying
-        counted = self.round.count_round()
-        if race is not None:
-            race.enter(self._opened.pop(0), [row for row, _, _, _ in counted])
-        for row, marked, rewards, paid in counted:
-            k, m = row.cell
-            if k >= 0:
-                flying.pulls[k, m] -= row.size
-                flying.marked[k, m] -= marked * row.size
-                before = state.pulls[k, m], state.sums[k, m], state.squares[k, m]
-            for reward in rewards:
-                if reward is not None:
-                    self._count(row, reward)
-            told = sum(reward is not None for reward in rewards)
-            if k >= 0 and marked:
-                self._take_marked(k, m, before)
-            state.clock[PULLS] += told
-            # What is left to spend must not depend on how many of those called off had been handed out.
-            state.spent[0] += row.size * row.cost
-            self._spared += (row.size - told - paid) * row.cost
-            self._new_rows.append(row)
+    def _count_row(self) -> None:
+        """Let the first row that is out count."""
+        state, flying = self.state, self._flying
+        if self.race is not None and self.round.begins:
+            self.race.enter(*self._rounds_out.pop(0))
+        row, marked, rewards, paid = self.round.count_row()
+        k, m = row.cell
+        if k >= 0:
+            flying.pulls[k, m] -= row.size
+            flying.marked[k, m] -= marked * row.size
+            before = state.pulls[k, m], state.sums[k, m], state.squares[k, m]
+        for reward in rewards:
+            if reward is not None:
+                self._count(row, reward)
+        told = sum(reward is not None for reward in rewards)
+        if k >= 0 and marked:
+            self._take_marked(k, m, before)
+        state.clock[PULLS] += told
+        # What is left to spend must not depend on how many of those called off had been handed out.
+        state.spent[0] += row.size * row.cost
+        self._spared += (row.size - told - paid) * row.cost
+        self._new_rows.append(row)
         self._waits = False
         for arm in [arm for arm, (pull, _) in self._failing.items() if pull < self.round.first + self.round.folded]:
             self.retired[arm] = self._failing.pop(arm)[1]
-        state.clock[ROUNDS] += 1
-        self.rounds += 1
-        if self._cut and not self.round.round_ends:
+        if self.round.begins:
+            state.clock[ROUNDS] += 1
+            self.rounds += 1
+        if self._cut and self.round.next_end < 0:
             self._end(True)
 
     def _count(self, row: Row, reward: float) -> None:
@@ -140,11 +138,14 @@ class WideStudyState(StudyState):
 
     def _take_marked(self, k: int, m: int, before: tuple[Any, Any, Any]) -> None:
         """Enter the rewards of a marked row."""
-        ahead, state = self.planner.algorithm.ahead, self.state
-        if ahead is not None:
-            n, sums, squares = before
-            gained = state.sums[k, m] - sums, state.squares[k, m] - squares
-            ahead.take_marked(state, k, m, float(state.pulls[k, m] - n), *gained)
+        state, (n, sums, squares) = self.state, before
+        gained = state.sums[k, m] - sums, state.squares[k, m] - squares
+        self._ahead.take_marked(state, k, m, float(state.pulls[k, m] - n), *gained)
+
+    @property
+    def _ahead(self) -> Ahead:
+        """How the policy plans while pulls are out; nothing is planned without arms."""
+        return self.planner.algorithm.ahead or Ahead()
 
     def _retire(self, failed: int, reason: str) -> None:
         """Give up the arm of a place that failed too often, once its turn has come to count.
@@ -162,7 +163,7 @@ class WideStudyState(StudyState):
     # Planning
 
     def plan(self) -> Record | None:
-        """Plan the round that is due; returns its record, or None if one more round has to count first."""
+        """Plan the round that is due; returns its record, or None if more has to count first."""
         race = self.race
         if race is not None and race.refusal:
             raise StudyError(race.refusal)
@@ -186,7 +187,8 @@ class WideStudyState(StudyState):
                 self._waits = True
                 self._fold()
                 return None
-            planned, cut = self._planned_rows(planner.out[:rows].tolist())
+            most = rows_at_once(self._ahead, self.settings.width, planner.algorithm.rows)
+            planned, cut = self._planned_rows(planner.out[: min(rows, most)].tolist())
             marked = [number for number in range(len(planned)) if planner.out[number, 3]]
         opened = [] if race is None else race.opened(state, opened_before)
         known: dict[str, Any] = {"counted": self.round.first + self.round.folded}
@@ -230,10 +232,10 @@ class WideStudyState(StudyState):
         for arm in {row.arm for row in rows} & self._failing.keys():
             self.round.call_off(arm, self._failing[arm][0] - self.round.first)
         if rows:
-            self._opened.append([list(one) for one in opened])
+            self._rounds_out.append(([list(one) for one in opened], rows))
             self._enter_flying(list(zip(rows, [number in marked for number in range(len(rows))], strict=True)))
             self._cut = cut and not self.settings.spends
-        elif cut and self.round.round_ends:
+        elif cut and self.round.next_end > 0:
             self._cut = True
         else:
             self._end(cut)
@@ -263,7 +265,7 @@ class WideStudyState(StudyState):
                 f"the log holds a round from pull {record.pull} on, but {self.asked} were asked for: it is damaged"
             )
         while self.round.first + self.round.folded < counted and self.round.is_complete():
-            self._count_round()
+            self._count_row()
         if self.round.first + self.round.folded != counted:
             raise StorageError(
                 f"the log holds a round that was planned after {counted} results, which it does not have"

@@ -16,16 +16,17 @@ _KEPT = 256
 class Window(Round):
     """The pulls that were planned and have not all counted, numbered by their place from the first row on."""
 
-    __slots__ = ("_ready", "marked", "round_ends", "round_sizes")
+    __slots__ = ("_ready", "begins", "lasts", "marked")
 
     def __init__(self, first: int) -> None:
         super().__init__(first, (), False)
         self.rows: list[Row] = []
         #: Whether the rewards of each row are marked: see `mfbandit.core.Ahead`.
         self.marked: list[bool] = []
-        #: Where the rounds end that have not counted, and how many rows each has.
-        self.round_ends: list[int] = []
-        self.round_sizes: list[int] = []
+        #: Whether it is the last of its round.
+        self.lasts: list[bool] = []
+        #: Whether the next row to count is the first of its round.
+        self.begins = True
         #: Places before this one have their results, or need none.
         self._ready = 0
 
@@ -38,29 +39,29 @@ class Window(Round):
             self.rows.append(row)
             self.ends.append(self.size)
             self.marked.append(number in marked)
+            self.lasts.append(number == len(rows) - 1)
         self.cut = cut
-        if rows:
-            self.round_ends.append(self.size)
-            self.round_sizes.append(len(rows))
+
+    @property
+    def next_end(self) -> int:
+        """Where the first row ends that has not counted, or -1."""
+        return self.ends[self.row] if self.row < len(self.rows) else -1
 
     def is_complete(self) -> bool:
-        """Whether the first round that has not counted has all its results."""
+        """Whether the first row that has not counted has all its results."""
         while self._ready in self.waiting:
             self._ready += 1
-        return bool(self.round_ends) and self._ready >= self.round_ends[0]
+        return self._ready >= self.next_end > 0
 
-    def count_round(self) -> list[tuple[Row, bool, list[float | None], int]]:
-        """Let the first round count: its rows, whether marked, their rewards, and how many called off had been out."""
-        found = []
-        for _ in range(self.round_sizes.pop(0)):
-            row, end = self.rows[self.row], self.ends[self.row]
-            places = range(self.folded, end)
-            paid = sum(self.waiting[place] is None and place in self.paid for place in places)
-            found.append((row, self.marked[self.row], [self.waiting.pop(place) for place in places], paid))
-            self.folded = end
-            self.row += 1
-        del self.round_ends[0]
-        return found
+    def count_row(self) -> tuple[Row, bool, list[float | None], int]:
+        """Let the first row count: the row, whether marked, its rewards, and how many called off had been out."""
+        row, marked, end = self.rows[self.row], self.marked[self.row], self.ends[self.row]
+        places = range(self.folded, end)
+        paid = sum(self.waiting[place] is None and place in self.paid for place in places)
+        self.begins = self.lasts[self.row]
+        self.folded = end
+        self.row += 1
+        return row, marked, [self.waiting.pop(place) for place in places], paid
 
     def call_off(self, arm: int, first: int) -> list[int]:
         """Call off the places of an arm from one on, those that have a reward, too; returns them."""
@@ -87,7 +88,7 @@ class Window(Round):
             self.rows[number] = row._replace(cell=cells.get((row.arm, row.fidelity), nowhere))
 
     def counted_in_row(self) -> tuple[int, int]:
-        """Rounds count as a whole: no row is half counted."""
+        """Rows count as a whole: none is half counted."""
         return 0, 0
 
     def loose(self) -> int:
@@ -97,9 +98,8 @@ class Window(Round):
     def _forget_counted(self) -> None:
         """Number places from the first row on that has not counted."""
         past, gone = self.folded, self.row
-        del self.rows[:gone], self.marked[:gone], self.ends[:gone]
+        del self.rows[:gone], self.marked[:gone], self.lasts[:gone], self.ends[:gone]
         self.ends[:] = [end - past for end in self.ends]
-        self.round_ends[:] = [end - past for end in self.round_ends]
         self.first += past
         self.size -= past
         self._ready -= past
