@@ -14,7 +14,7 @@ from mfbandit.confidence.pair._likelihood_levels import _EFFECT, _OFFSET, LEVELS
 from mfbandit.confidence.pair._proof import rounding
 from mfbandit.core import arrays, new_state, tally, tally_all
 from mfbandit.kernel import compiled
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state.rounds._round_record import dump_state
 
 #: A billion takes half a minute; the errors of plain sums show much earlier.
 PULLS = int(float(os.environ.get("MFBANDIT_LONG_SUM", "3e6")))

@@ -13,7 +13,7 @@ import pytest
 from mfbandit.errors import InvalidInput
 from mfbandit.storage import ROUND
 from mfbandit.study import load_study
-from mfbandit.study.state._round_record import read_round
+from mfbandit.study.state.rounds._round_record import read_round
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
 

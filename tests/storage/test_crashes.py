@@ -20,7 +20,7 @@ import mfbandit as mf
 from mfbandit.errors import InvalidInput, StorageError, StudyError
 from mfbandit.storage import FAILURE, RESULT, Record, open_storage
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state.rounds._round_record import dump_state
 from mfbandit.testing import PostgresMissing, PostgresServer, postgres_server
 
 RESTARTS = int(os.environ.get("MFBANDIT_RESTARTS", "2"))

@@ -12,7 +12,7 @@ import pytest
 import mfbandit as mf
 from mfbandit.storage import RESULT, ROUND
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.state._round_record import dump_state, read_round
+from mfbandit.study.state.rounds._round_record import dump_state, read_round
 
 CREW = Path(__file__).with_name("crew.py")
 reward_of = runpy.run_path(str(CREW))["reward_of"]

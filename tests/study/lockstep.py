@@ -15,7 +15,7 @@ from mfbandit.kernel import kernel
 from mfbandit.layout import integers
 from mfbandit.model import Pull
 from mfbandit.study import Study
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state.rounds._round_record import dump_state
 
 LANES = [
     mf.Fidelity("judge", cost=1.0, bias=0.3, pair_bias=0.1, block_cost=0.25),

@@ -20,7 +20,7 @@ from mfbandit.model import Pull
 from mfbandit.study import Result, Study, create_study, import_study, load_study
 from mfbandit.study._history import history
 from mfbandit.study.report._study_plots import differences, spend
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state.rounds._round_record import dump_state
 
 LANES = [
     mf.Fidelity("judge", cost=0.1, bias=0.3, pair_bias=0.1, block_cost=0.25),

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 import mfbandit as mf
 from mfbandit.algorithms import REGISTRY, read_policy
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state.rounds._round_record import dump_state
 
 POLICIES = [entry.example for entry in REGISTRY.values()]
 INSTANCES = ["figure-1a", "poiani-5x2"]

@@ -7,7 +7,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.study import Study, create_study, load_study
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state.rounds._round_record import dump_state
 
 THREE = mf.Problem(["a", "b", "c"], [("quick", 1.0, 0.1), ("exact", 4.0, 0.0)], reward="bernoulli")
 

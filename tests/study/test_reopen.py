@@ -11,7 +11,7 @@ from mfbandit.core import observe
 from mfbandit.storage import RESULT, ROUND, MemoryStorage, Record
 from mfbandit.study import Study, create_study, load_study
 from mfbandit.study.state import StudyState
-from mfbandit.study.state._round_record import dump_state
+from mfbandit.study.state.rounds._round_record import dump_state
 
 ARMS = 400
 

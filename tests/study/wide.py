@@ -11,7 +11,7 @@ import mfbandit as mf
 from mfbandit.model import Pull
 from mfbandit.storage import ROUND
 from mfbandit.study import Study, load_study
-from mfbandit.study.state._round_record import read_round
+from mfbandit.study.state.rounds._round_record import read_round
 
 FIDELITIES = [("quick", 1.0, 0.1), ("exact", 4.0, 0.0)]
 PROBLEM = mf.Problem(["a", "b", "c", "d"], FIDELITIES, reward="bernoulli")

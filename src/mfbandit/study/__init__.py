@@ -5,7 +5,7 @@ the rooms above it in CONTRIBUTING.md.
 """
 
 from mfbandit.model import Pull
-from mfbandit.study._pull_seeds import Seeds
+from mfbandit.study._pulls import Seeds
 from mfbandit.study._result import ArmResult, Result
 from mfbandit.study._settings import Header
 from mfbandit.study._study import Study

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mfbandit._checks import is_whole, whole_number
 from mfbandit.errors import InvalidInput, StudyError
-from mfbandit.model import Pull, make_pull
+from mfbandit.model import Pull
 from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, Record, Storage
 from mfbandit.study._lease_owner import Owners, this_process
 from mfbandit.study._policy_digest import PolicyCode
-from mfbandit.study._pull_seeds import Seeds
+from mfbandit.study._pulls import Pulls
 from mfbandit.study._reward_check import RewardCheck, check_lease, plain_text
 from mfbandit.study._settings import Header
 from mfbandit.study.state._planner import copy_state
 from mfbandit.study.state._replica import Replica
-from mfbandit.study.state._round import lease_note
+from mfbandit.study.state.rounds._round import lease_note
 
 __all__ = ["AskTell"]
 
@@ -48,10 +48,8 @@ class AskTell(Replica):
         self.code = PolicyCode(name, header, allow_changed_policy)
         super().__init__(storage, name, settings, header.identity)
         self._durable = durable
-        self._seeds = Seeds(settings.seed)
-        self._arms = settings.problem.arms
+        self._pulls = Pulls(settings, header.identity)
         self._on_blocks = settings.problem.blocks is not None
-        self._fidelities = [fidelity.name for fidelity in settings.problem.fidelities]
         self._check_reward = RewardCheck(settings.problem.reward)
         #: How far the clock of the storage is ahead of this process's; known after the first ask.
         self._clock_ahead = math.inf
@@ -292,25 +290,11 @@ class AskTell(Replica):
 
     def _pull(self, place: int) -> Pull:
         """The pull at a place of the round being played."""
-        row, index = self._study_state.round.pull_at(place)
-        arm, fidelity = row.arm, row.fidelity
-        seed = self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
-        block, block_seed = self._study_state.block_at(place, seed) if self._on_blocks else (None, None)
-        return make_pull(
-            {
-                "id": self._study_state.round.first + place,
-                "arm": self._arms[arm],
-                "fidelity": self._fidelities[fidelity],
-                "cost": row.cost,
-                "seed": seed,
-                "index": index,
-                "arm_index": arm,
-                "fidelity_index": fidelity,
-                "study": self.identity,
-                "block": block,
-                "block_seed": block_seed,
-            }
-        )
+        study_state = self._study_state
+        row, index = study_state.round.pull_at(place)
+        seed = self._pulls.seed(row.arm, row.fidelity, index)
+        block = study_state.block_at(place, seed) if self._on_blocks else (None, None)
+        return self._pulls.pull(study_state.round.first + place, row, index, seed, block)
 
     def _lease_again(self, pulls: Iterable[Pull], term: float) -> list[Pull]:
         """Extend the leases of pulls by `term`, or end them if it is 0; returns those still wanted."""

@@ -25,9 +25,9 @@ from mfbandit.errors import MfbanditError
 from mfbandit.storage import RESULT, ROUND, Log, LogDigest, Record
 from mfbandit.study._reward_check import RewardCheck
 from mfbandit.study._view import View
-from mfbandit.study.state._round_record import read_round
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import WideStudyState, study_state_of
+from mfbandit.study.state.rounds._round_record import read_round
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study

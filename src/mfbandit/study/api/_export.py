@@ -32,10 +32,10 @@ from mfbandit.storage import (
 from mfbandit.study._reward_check import RewardCheck, plain_text
 from mfbandit.study._settings import Header, Settings, read_header, write_header
 from mfbandit.study.api._open_study import check_name, open_study
-from mfbandit.study.state._round_record import RoundRecord, extent_of, read_round
 from mfbandit.study.state._study_blocks import missing_cells
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import study_state_of
+from mfbandit.study.state.rounds._round_record import RoundRecord, extent_of, read_round
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study

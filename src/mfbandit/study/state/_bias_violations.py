@@ -16,7 +16,7 @@ from typing import Any
 from mfbandit.confidence import BrokenBound, alarm
 from mfbandit.core import Arrays, State
 from mfbandit.model import Gaussian, Problem
-from mfbandit.study.state._round_record import RoundRecord
+from mfbandit.study.state.rounds._round_record import RoundRecord
 
 __all__ = ["broken_bounds", "read_beliefs", "sentences", "widened", "write_beliefs"]
 

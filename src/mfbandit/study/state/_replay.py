@@ -31,18 +31,18 @@ from mfbandit.errors import StorageError
 from mfbandit.model import Gaussian
 from mfbandit.storage import CHANGES, FAILURE, RESULT, RETRY, ROUND, Log, Record
 from mfbandit.study._settings import Settings
-from mfbandit.study.state._round import Round
-from mfbandit.study.state._round_record import (
+from mfbandit.study.state._study_blocks import RaceLog, missing_cells
+from mfbandit.study.state._study_state import StudyState
+from mfbandit.study.state._wide_state import WideStudyState, study_state_of
+from mfbandit.study.state.rounds._round import Round
+from mfbandit.study.state.rounds._round_record import (
     apply_latest_diffs,
     check_layout,
     is_checkpoint,
     noted_in,
     read_round,
 )
-from mfbandit.study.state._round_rows import read_rows
-from mfbandit.study.state._study_blocks import RaceLog, missing_cells
-from mfbandit.study.state._study_state import StudyState
-from mfbandit.study.state._wide_state import WideStudyState, study_state_of
+from mfbandit.study.state.rounds._round_rows import read_rows
 
 __all__ = ["replay"]
 

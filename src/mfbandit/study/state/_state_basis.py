@@ -11,9 +11,9 @@ from mfbandit.model import Gaussian
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import broken_bounds, widened, write_beliefs
 from mfbandit.study.state._planner import Planner, carry_over, make_planner, make_planner_for
-from mfbandit.study.state._round import Row
-from mfbandit.study.state._round_record import MemoryDiff
 from mfbandit.study.state._study_blocks import BlockBook, RaceLog
+from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round_record import MemoryDiff
 
 __all__ = ["StudyStatistics"]
 

@@ -30,8 +30,8 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
-from mfbandit.study.state._round import Row
-from mfbandit.study.state._round_rows import list_rows
+from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round_rows import list_rows
 
 __all__ = ["BlockBook", "RaceLog", "missing_cells", "write_blocks"]
 

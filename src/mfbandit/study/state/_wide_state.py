@@ -19,11 +19,11 @@ from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Ahead, Copy, InFlight,
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
-from mfbandit.study.state._round import HoldUp, Row
-from mfbandit.study.state._round_record import MemoryDiff, read_round
-from mfbandit.study.state._round_rows import cut_rows, list_rows
 from mfbandit.study.state._study_state import StudyState
-from mfbandit.study.state._window import Window
+from mfbandit.study.state.rounds._round import HoldUp, Row
+from mfbandit.study.state.rounds._round_record import MemoryDiff, read_round
+from mfbandit.study.state.rounds._round_rows import cut_rows, list_rows
+from mfbandit.study.state.rounds._window import Window
 
 __all__ = ["WideStudyState", "study_state_of"]
 

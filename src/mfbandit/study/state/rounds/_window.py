@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from heapq import heapify
 
-from mfbandit.study.state._round import Round, Row
+from mfbandit.study.state.rounds._round import Round, Row
 
 __all__ = ["Window"]
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from mfbandit.core import Ints, State, fields, kept_numbers
 from mfbandit.errors import StorageError
 from mfbandit.storage import ALL_NOTES, CHANGES, CHECKPOINT
-from mfbandit.study.state._format_1 import drop_unrecorded, enter_clock, enter_flat, is_flat
+from mfbandit.study.state.rounds._format_1 import drop_unrecorded, enter_clock, enter_flat, is_flat
 
 __all__ = [
     "MemoryDiff",

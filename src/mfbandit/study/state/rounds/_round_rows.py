@@ -11,8 +11,8 @@ import numpy as np
 from mfbandit.core import Ints, State, afford
 from mfbandit.errors import StorageError
 from mfbandit.study.state._planner import Planner
-from mfbandit.study.state._round import Row
-from mfbandit.study.state._round_record import read_round
+from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round_record import read_round
 
 __all__ = ["cut_rows", "list_rows", "read_rows"]
 
