@@ -4,29 +4,35 @@ Compiling leaves millions of objects behind that stay, and Python would look thr
 """
 
 import gc
+import os
 
 import pytest
 
 #: Files that take the longest, longest first: started last, one of them would keep a single worker busy at the end.
+#: The first compiles what others then find on disk.
 LONG = (
-    "test_three_ways.py",
     "algorithms/test_mf_toptwo.py",
+    "test_three_ways.py",
     "simulation/test_gpu.py",
-    "storage/test_processes.py",
-    "algorithms/test_contract.py",
-    "algorithms/test_tournament.py",
-    "cli/test_study_commands.py",
-    "cli/test_interrupted_commands.py",
-    "engines/test_ray_trials.py",
-    "algorithms/test_rivals.py",
-    "confidence/test_pair.py",
-    "study/test_disturbed.py",
-    "test_paper.py",
     "test_blocks_guarantee.py",
+    "test_paper.py",
+    "storage/test_processes.py",
+    "algorithms/test_tournament.py",
+    "algorithms/test_rivals.py",
+    "engines/test_ray_trials.py",
     "engines/test_ray.py",
     "search/test_sklearn.py",
     "algorithms/test_many_arms.py",
+    "simulation/test_width.py",
+    "study/test_disturbed.py",
+    "cli/test_study_commands.py",
+    "cli/test_interrupted_commands.py",
     "reproduce/test_reproduce.py",
+    "confidence/test_pair.py",
+    "algorithms/test_mf_commit.py",
+    "algorithms/test_contract.py",
+    "algorithms/test_halving.py",
+    "algorithms/test_explore_stop.py",
 )
 
 
@@ -43,6 +49,15 @@ def pytest_addoption(parser):
         metavar="N",
         help="make N times as many trials in every statistical test (default: 1); seeds of the first are the same",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """One worker more than there are cores: tests of processes, clusters and leases wait for time to pass."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + 1
 
 
 def pytest_configure(config):

@@ -6,7 +6,7 @@ from scipy import stats
 
 import mfbandit as mf
 from mfbandit.core import normal, trial_key, uniform
-from mfbandit.instances import draw_of, law_arrays
+from mfbandit.instances import draw_any, draw_of, law_arrays
 from mfbandit.kernel import compiled, kernel
 
 
@@ -39,6 +39,15 @@ def test_plain_and_compiled_streams_are_identical(name):
     assert key & (2**64 - 1) == trial_key(5, 3)
     fast = [draw(law, key, 1, 1, 0, n) for n in range(2000)]
     assert fast == stream(instance, 2000, seed=5, trial=3, arm=1)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_one_text_draws_the_rewards_of_every_law(name):
+    instance = LAWS[name]
+    fast, law, key = compiled(draw_any), law_arrays(instance), trial_key(5, 3)
+    for draw in (draw_any, fast):
+        drawn = [draw(law, key, arm, arm, 0, n) for arm in range(2) for n in range(500)]
+        assert drawn == [reward for arm in range(2) for reward in stream(instance, 500, seed=5, trial=3, arm=arm)]
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -4,14 +4,14 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.instances._block_draws import BlockLaw, block_draw, block_law
+from mfbandit.instances._block_draws import BlockLaw, block_draw, block_law, draw_any_block
 from mfbandit.instances._block_laws import BlockEffectLaw, BlockTableLaw
 from mfbandit.instances._evaluator import Evaluator, PullLike, evaluator
 from mfbandit.instances._instance import Instance, Violation
 from mfbandit.instances._instance_table import instance_table
 from mfbandit.instances._laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardLaw, TableLaw, law_from_json
 from mfbandit.instances._loading import InstanceSummary, builtin_instances, describe_instances, load_instance
-from mfbandit.instances._reward_draws import Law, draw_of, law_arrays
+from mfbandit.instances._reward_draws import Law, draw_any, draw_of, law_arrays
 
 __all__ = [
     "BernoulliLaw",
@@ -32,6 +32,8 @@ __all__ = [
     "block_law",
     "builtin_instances",
     "describe_instances",
+    "draw_any",
+    "draw_any_block",
     "draw_of",
     "evaluator",
     "instance_table",

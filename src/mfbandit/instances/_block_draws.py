@@ -16,6 +16,7 @@ __all__ = [
     "BlockLaw",
     "block_draw",
     "block_law",
+    "draw_any_block",
     "draw_hit",
     "draw_item",
     "draw_normal",
@@ -27,6 +28,10 @@ __all__ = [
     "row_of",
     "seeded_draw",
 ]
+
+
+#: Kinds of laws on blocks, as kernels know them.
+_ITEM, _ROW, _NORMAL, _HIT = range(4)
 
 
 class BlockLaw(NamedTuple):
@@ -48,6 +53,8 @@ class BlockLaw(NamedTuple):
     """How many blocks there are; 0 if there is no end of them."""
     streams: int
     """Fidelities of the user's problem, which number the reward streams."""
+    kind: int
+    """Which law it is, for `draw_any_block`."""
 
 
 def block_law(instance: Instance) -> BlockLaw:
@@ -71,6 +78,7 @@ def block_law(instance: Instance) -> BlockLaw:
         lanes=np.zeros(columns, dtype=np.int64) if problem.order == "shared" else np.arange(columns, dtype=np.int64),
         size=problem.blocks if isinstance(problem.blocks, int) else 0,
         streams=columns,
+        kind=_DRAWS[block_draw(instance)],
     )
 
 
@@ -137,6 +145,21 @@ def draw_normal(law: BlockLaw, key: int, stream: int, arm: int, fidelity: int, n
 def draw_hit(law: BlockLaw, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
     """The reward on block n, 0 or 1."""
     return hit_by_seed(law, lane_seed(key, law.lanes[fidelity], n), stream, arm, fidelity)
+
+
+@kernel
+def draw_any_block(law: BlockLaw, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
+    """The reward on item or block n, of whichever law: the same machine code for all of them."""
+    if law.kind == _ITEM:
+        return draw_item(law, key, stream, arm, fidelity, n)
+    if law.kind == _ROW:
+        return draw_row(law, key, stream, arm, fidelity, n)
+    if law.kind == _NORMAL:
+        return draw_normal(law, key, stream, arm, fidelity, n)
+    return draw_hit(law, key, stream, arm, fidelity, n)
+
+
+_DRAWS: dict[Callable[..., Any], int] = {draw_item: _ITEM, draw_row: _ROW, draw_normal: _NORMAL, draw_hit: _HIT}
 
 
 def seeded_draw(instance: Instance) -> Callable[..., Any]:

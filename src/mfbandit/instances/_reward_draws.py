@@ -20,13 +20,17 @@ from mfbandit.core import kernel, normal, uniform
 from mfbandit.instances._instance import Instance
 from mfbandit.instances._laws import BernoulliLaw, BetaLaw, GaussianLaw, TableLaw
 
-__all__ = ["Law", "draw_of", "law_arrays"]
+__all__ = ["Law", "draw_any", "draw_of", "law_arrays"]
 
 
 Floats = npt.NDArray[np.float64]
 
 
 Ints = npt.NDArray[np.int64]
+
+#: Kinds of laws, as kernels know them.
+_BERNOULLI, _GAUSSIAN, _BETA, _TABLE = range(4)
+_KINDS: dict[type, int] = {BernoulliLaw: _BERNOULLI, GaussianLaw: _GAUSSIAN, BetaLaw: _BETA, TableLaw: _TABLE}
 
 
 class Law(NamedTuple):
@@ -41,6 +45,8 @@ class Law(NamedTuple):
     counts: Ints
     streams: int
     """Fidelities of the user's problem, which number the reward streams."""
+    kind: int
+    """Which law it is, for `draw_any`."""
 
 
 def law_arrays(instance: Instance) -> Law:
@@ -58,7 +64,7 @@ def law_arrays(instance: Instance) -> Law:
         counts = np.array([len(cell) for cell in cells], dtype=np.int64).reshape(means.shape)
         values = np.asarray(reward.to_unit(np.concatenate(cells)), dtype=np.float64)
     starts = (np.cumsum(counts.ravel()) - counts.ravel()).reshape(means.shape)
-    return Law(means, scale, values, starts, counts, means.shape[1])
+    return Law(means, scale, values, starts, counts, means.shape[1], _KINDS[type(law)])
 
 
 @kernel
@@ -117,6 +123,18 @@ def draw_table(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int)
     """A row of the cell's table, drawn with replacement."""
     row = int(uniform(key, stream, n, 0) * law.counts[arm, fidelity])
     return float(law.values[law.starts[arm, fidelity] + row])
+
+
+@kernel
+def draw_any(law: Law, key: int, stream: int, arm: int, fidelity: int, n: int) -> float:
+    """A reward of whichever law: slower by a comparison, and the same machine code for all of them."""
+    if law.kind == _BERNOULLI:
+        return draw_bernoulli(law, key, stream, arm, fidelity, n)
+    if law.kind == _GAUSSIAN:
+        return draw_gaussian(law, key, stream, arm, fidelity, n)
+    if law.kind == _BETA:
+        return draw_beta(law, key, stream, arm, fidelity, n)
+    return draw_table(law, key, stream, arm, fidelity, n)
 
 
 def draw_of(instance: Instance) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from mfbandit.core import Arrays, Blocks, NoBlocks, State, clear_blocks, derive,
 from mfbandit.instances import BlockLaw
 from mfbandit.simulation._trial_loop import begin, block_of, outcome, possible, price
 
-__all__ = ["OUT_OF_ROOM", "block_parts", "room_for_blocks"]
+__all__ = ["OUT_OF_ROOM", "any_block_of", "block_parts", "room_for_blocks"]
 
 
 Floats = npt.NDArray[np.float64]
@@ -47,6 +47,12 @@ def begin_race(problem: Arrays, state: State, key: int) -> None:
 def item_of(law: BlockLaw, state: State, key: int, stream: int, fidelity: int, n: int) -> int:
     """The item at a position of a finite set."""
     return int(state.blocks.order[fidelity, n])
+
+
+@kernel
+def any_block_of(law: BlockLaw, state: State, key: int, stream: int, fidelity: int, n: int) -> int:
+    """The item at a position of a finite set, or the block itself if there is no end of them."""
+    return int(state.blocks.order[fidelity, n]) if law.size > 0 else n
 
 
 @kernel

@@ -10,7 +10,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +18,18 @@ import numpy as np
 from mfbandit.algorithms import Policy
 from mfbandit.core import Goal, arrays, bind, compiled, digest, has_blocks, layout, tally_block, tally_for
 from mfbandit.errors import InvalidInput, PolicyError
-from mfbandit.instances import BernoulliLaw, Instance, block_draw, block_law, draw_of, law_arrays
-from mfbandit.simulation._block_trials import block_parts, room_for_blocks
-from mfbandit.simulation._trial_loop import Limits, Prepared, Results, Room, Setting, run_trials
+from mfbandit.instances import (
+    BernoulliLaw,
+    Instance,
+    block_draw,
+    block_law,
+    draw_any,
+    draw_any_block,
+    draw_of,
+    law_arrays,
+)
+from mfbandit.simulation._block_trials import any_block_of, block_parts, room_for_blocks
+from mfbandit.simulation._trial_loop import Limits, Prepared, Results, Room, Setting, block_of, run_trials
 from mfbandit.simulation._virtual_workers import Durations
 
 __all__ = ["Advance", "Simulation", "Simulator", "limit", "pieces", "prepare", "run_all", "unnoticed", "whole"]
@@ -125,6 +134,20 @@ def prepare(simulation: Simulation) -> Prepared:
     return Prepared(setting, algorithm, parts, swaps, whole_rewards)
 
 
+def _one_for_all_laws(prepared: Prepared) -> Prepared | None:
+    """The same with one text for all laws, if that pays.
+
+    Algorithms that stop by pairs or on blocks take long for a round anyway, and longest to compile.
+    """
+    evidence = prepared.algorithm.evidence
+    if evidence == "blocks":
+        swaps = {**prepared.swaps, block_of: any_block_of}
+        return replace(prepared, parts={**prepared.parts, "draw": draw_any_block}, swaps=swaps)
+    if evidence == "pairs" and not prepared.swaps:
+        return replace(prepared, parts={**prepared.parts, "draw": draw_any})
+    return None
+
+
 class Simulator:
     """A simulation made ready on this machine: plays any piece of its trials."""
 
@@ -133,13 +156,18 @@ class Simulator:
         self.prepared = prepare(simulation)
         if simulation.instance.problem.blocks is not None and device == "cuda":
             raise InvalidInput("device 'cuda' cannot simulate problems with blocks: use device='cpu'")
+        #: Whether the text draws rewards by any law.
+        self._all_laws = False
         self.text = self.bound()
         #: What threads have left for others.
         self.rooms: list[Any] = []
 
     def bound(self) -> Any:
         """The text that is played."""
-        return bind(run_trials, self.prepared.swaps, **self.prepared.parts)
+        # On a GPU, draws of other laws would take registers away.
+        one = _one_for_all_laws(self.prepared) if self.device == "cpu" else None
+        self._all_laws, chosen = one is not None, one or self.prepared
+        return bind(run_trials, chosen.swaps, **chosen.parts)
 
     @property
     def fingerprint(self) -> str:
@@ -149,7 +177,10 @@ class Simulator:
     @functools.cached_property
     def entry(self) -> Any:
         """The text as it is run on a CPU."""
-        return compiled(self.text, apart=("plan",)) if self.device == "cpu" else self.text
+        if self.device != "cpu":
+            return self.text
+        # Kept on its own, the plan need not be compiled again with the draw of another law.
+        return compiled(self.text, apart=() if self._all_laws else ("plan",))
 
     @property
     def code_folder(self) -> str | None:

@@ -246,6 +246,7 @@ def _problem_in_shared_memory(shape: Shape) -> Any:
             starts=law.starts,
             counts=law.counts,
             streams=law.streams,
+            kind=law.kind,
         )
         return Setting(
             problem=near,
