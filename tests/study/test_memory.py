@@ -15,8 +15,8 @@ from mfbandit.errors import StorageError
 from mfbandit.layout import fields
 from mfbandit.storage import ALL_NOTES, CHANGES, CHECKPOINT, ROUND, MemoryStorage, _records, json_text
 from mfbandit.study import Study, create_study, import_study, load_study
-from mfbandit.study.state import _round_record as noted
 from mfbandit.study.state._planner import Planner
+from mfbandit.study.state.rounds import _round_record as noted
 
 OLD = sorted((Path(__file__).parent / "format_1").glob("*.jsonl"))
 TRUTH = (0.9, 0.6, 0.1)
