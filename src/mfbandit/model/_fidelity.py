@@ -97,8 +97,9 @@ class Fidelity:
 
     def with_bias(self, bias: Numbers, pair_bias: float | None) -> Fidelity:
         """Return the fidelity with other bias bounds."""
-        more = {"block_cost": self.block_cost, "at_most": self.at_most}
-        return Fidelity(self.name, self.cost, bias, pair_bias=pair_bias, **more)  # type: ignore[arg-type]
+        return Fidelity(
+            self.name, self.cost, bias, pair_bias=pair_bias, block_cost=self.block_cost, at_most=self.at_most
+        )
 
     def _said(self) -> dict[str, float]:
         """What is said of blocks and of workers, where it is not the default."""
