@@ -2,6 +2,9 @@
 
 Every comparator has a process against each other arm over all blocks, and one over the blocks from the first for
 which it was declared leader. Each has a threshold of its own: Student's evidence must not be averaged.
+
+While pulls are out, an arm may be beaten, or leave a lane, before all its results are in. Its blocks count up to where
+it was when it last raced (`looked`), so that sums are the same whenever they are made again.
 """
 
 from __future__ import annotations
@@ -26,8 +29,14 @@ _LEAST_SQUARES = LEAST_SQUARES
 
 @kernel
 def start_sums(state: State, lane: int, place: int) -> None:
-    """Start the sums of a new comparator."""
+    """Start the sums of a new comparator.
+
+    Blocks are compared again beside, so that each is judged by the least difference up to there.
+    """
     memory = state.own.sums
+    memory.least[lane] = 0.0
+    memory.largest[lane] = 0.0
+    memory.compared[lane] = 0
     memory.upto[lane, place] = 0
     for arm in range(state.pulls.shape[0]):
         memory.sums[lane, place, arm] = 0.0
@@ -55,7 +64,7 @@ def compare(state: State, lane: int, position: int) -> None:
     """Find the least difference of two arms on a block that is more than what rounding does to equal rewards."""
     memory, size = state.own.sums, 0
     for arm in range(state.pulls.shape[0]):
-        if state.pulls[arm, lane] > position:
+        if state.own.looked[lane, arm] > position:
             reward = state.blocks.rewards[lane, arm, position]
             if reward == reward:
                 memory.sorted[size] = reward
@@ -79,7 +88,7 @@ def take_block(state: State, lane: int, place: int, comparator: int) -> None:
     early = first == 0 or position < first - 1
     mine = rewards[lane, comparator, position]
     for arm in range(state.pulls.shape[0]):
-        if arm == comparator or state.pulls[arm, lane] <= position:
+        if arm == comparator or state.own.looked[lane, arm] <= position:
             continue
         gained = mine - rewards[lane, arm, position]
         if gained != gained:
@@ -98,7 +107,7 @@ def typical_spread(state: State, lane: int, place: int, comparator: int) -> floa
     """The median of the standard deviations of the comparator's differences so far."""
     memory, size = state.own.sums, 0
     for arm in range(state.pulls.shape[0]):
-        n = min(state.pulls[arm, lane], memory.upto[lane, place])
+        n = min(state.own.looked[lane, arm], memory.upto[lane, place])
         if arm == comparator or n < 2 or memory.halted[lane, place, arm] > 0:
             continue
         total = memory.sums[lane, place, arm]
@@ -124,8 +133,10 @@ def shows(n: int, total: float, squares: float, bound: float, margin: float, flo
 
 
 @kernel
-def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: int, comparator: int) -> None:
-    """Note whom a comparator beats after the blocks it has by now, and whom it is within epsilon of."""
+def judge(
+    problem: Arrays, params: RaceParams, state: State, lane: int, place: int, comparator: int, is_new: bool
+) -> None:
+    """Note whom a comparator is within epsilon of after the blocks in its sums, and whom it beats if they are new."""
     memory, own, rules = state.own.sums, state.own, problem.blocks
     n, first = memory.upto[lane, place], own.first_led[lane, comparator]
     if n < params.at_least:
@@ -140,13 +151,15 @@ def judge(problem: Arrays, params: RaceParams, state: State, lane: int, place: i
     level = params.log_level - math.log(params.shares[lane]) + _SLACK
     pair = level - math.log(params.pair_weight)
     for arm in range(state.pulls.shape[0]):
-        if arm == comparator or own.beaten[arm] == 1 or state.pulls[arm, lane] < n:
+        if arm == comparator or own.beaten[arm] == 1 or own.looked[lane, arm] < n:
             continue
         total, squares = memory.sums[lane, place, arm], memory.squares[lane, place, arm]
         bound, halted = gap_bound(problem, lane, comparator, arm), memory.halted[lane, place, arm]
-        if halted == 0 and shows(n, total, squares, bound, margin, floor, pair):
+        if is_new and halted == 0 and shows(n, total, squares, bound, margin, floor, pair):
             beat(state, arm)
-        elif params.leader_weight > 0.0 and first > 0 and halted < first and n - first + 1 >= params.at_least:
+        elif (
+            is_new and params.leader_weight > 0.0 and first > 0 and halted < first and n - first + 1 >= params.at_least
+        ):
             rank = own.led_as[lane, comparator]
             need = level - math.log(params.leader_weight / (rank * (rank + 1.0)))
             later = total - memory.early_sums[lane, place, arm]
@@ -167,24 +180,26 @@ def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> N
     """Look at all evidence in a lane that is new, and note who is beaten."""
     if binary(state):
         return
-    own, measured = state.own, state.blocks.opened[lane]
+    own, measured, known = state.own, state.blocks.opened[lane], 0
     for arm in range(state.pulls.shape[0]):
+        known = max(known, own.looked[lane, arm])
         # While pulls are out, those racing need not have come equally far.
         if racing(state, arm):
             measured = min(measured, state.pulls[arm, lane])
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm):
+            own.looked[lane, arm] = measured
     for blocks in range(1, measured + 1):
-        is_new = blocks > own.looked[lane, 0]
         if blocks > own.sums.compared[lane]:
             compare(state, lane, blocks - 1)
         for place in range(own.held.shape[1]):
             comparator = own.held[lane, place] - 1
-            if comparator < 0 or state.pulls[comparator, lane] < blocks:
+            if comparator < 0 or own.looked[lane, comparator] < blocks or own.sums.upto[lane, place] >= blocks:
                 continue
-            if own.sums.upto[lane, place] < blocks:
-                take_block(state, lane, place, comparator)
-            if is_new:
-                judge(problem, params, state, lane, place, comparator)
-    own.looked[lane, 0] = measured
+            take_block(state, lane, place, comparator)
+            # Who is within epsilon is not kept, and is found again where sums are made again.
+            if blocks > known or params.epsilon > 0.0:
+                judge(problem, params, state, lane, place, comparator, blocks > known)
 
 
 @kernel
