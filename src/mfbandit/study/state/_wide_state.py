@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mfbandit._checks import is_whole
 from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Ahead, Copy, InFlight, copy_for, lag, rows_at_once
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
@@ -260,7 +261,9 @@ class WideStudyState(StudyState):
         """Another process planned a round, when as many pulls had counted as its record says."""
         body = read_round(record.text)
         counted = body.get("counted")
-        if record.pull != self.asked or self.ended or not isinstance(counted, int):
+        if not is_whole(counted):
+            raise StorageError(f"the log holds a round that does not say how many pulls had counted, but {counted!r}")
+        if record.pull != self.asked or self.ended:
             raise StorageError(
                 f"the log holds a round from pull {record.pull} on, but {self.asked} were asked for: it is damaged"
             )
