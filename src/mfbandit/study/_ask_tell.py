@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -21,6 +20,7 @@ from mfbandit.study._policy_digest import PolicyCode
 from mfbandit.study._pulls import Pulls
 from mfbandit.study._reward_check import RewardCheck, check_lease, plain_text
 from mfbandit.study._settings import Header
+from mfbandit.study.state._compile_thread import start_compiling
 from mfbandit.study.state._planner import copy_state
 from mfbandit.study.state._replica import Replica
 from mfbandit.study.state.rounds._round import lease_note
@@ -338,4 +338,4 @@ class AskTell(Replica):
             return
         planner.asked_to_compile = True
         # It takes seconds the first time on a machine, and which of the two plans does not matter.
-        threading.Thread(target=planner.compile, args=(copy_state(study_state.state),), daemon=True).start()
+        start_compiling(planner.compile, copy_state(study_state.state))
