@@ -70,7 +70,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
     settings: dict[str, object] = {"policy": "lucb-c:batch=3", "seed": 5}
     study = create_study(PROBLEM, storage=url, lease_seconds=0.2, durable=False, **settings)  # type: ignore[arg-type]
-    confirmed = crew(study, workers=4, kills=200, folder=tmp_path)
+    confirmed = crew(study, workers=4, kills=120, folder=tmp_path)
     assert confirmed
     asked = study.current().asked
     play(study, asked)
