@@ -147,6 +147,19 @@ def test_sixteen_processes_share_a_study(url: str, tmp_path: Path) -> None:
     assert_all_there(study, confirmed, study.current().asked)
     assert sorted(confirmed) == list(range(study.current().asked))
     assert_like_one_worker(study, settings)
+    # Another process lets it cost more: this one goes on as if it had been alone all the time.
+    load_study(url).extend(max_cost=850.0)
+    alone = create_study(PROBLEM, **settings)  # type: ignore[arg-type]
+    for one in (study, alone):
+        while not one.done or one.settings.max_cost == 800.0:
+            if one.done:
+                one.extend(max_cost=850.0)
+            for pull in one.ask(8):
+                one.tell(pull, reward_of(pull.seed))
+    assert study.status == "max_cost"
+    for one in (study, load_study(url)):
+        assert one.cost == alone.cost > 800.0
+        assert dump_state(one.current().state) == dump_state(alone.current().state)
 
 
 def test_many_open_a_new_storage_at_once(url: str) -> None:

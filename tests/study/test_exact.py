@@ -2,7 +2,6 @@
 
 import math
 import random
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -102,14 +101,6 @@ def test_order_and_interruptions_change_nothing(policy: str, simulated: Callable
     assert_same(play_wildly(stored, evaluate, random.Random(2)), calm)
 
 
-class AtOnce(threading.Thread):
-    """A thread that is over when `start` returns."""
-
-    def start(self) -> None:
-        super().start()
-        self.join()
-
-
 def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     instance = mf.load_instance("figure-1a")
     monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", math.inf)
@@ -118,7 +109,7 @@ def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkey
     monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_ROUNDS", 20)
-    monkeypatch.setattr("mfbandit.study._ask_tell.threading.Thread", AtOnce)
+    monkeypatch.setattr("mfbandit.study._ask_tell.start_compiling", lambda function, *arguments: function(*arguments))
     monkeypatch.setattr("mfbandit.study.state._planner._compiled_before", {})
     quick = create_study(instance.problem, max_cost=3000.0)
     play(quick, simulated(instance))

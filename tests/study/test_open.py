@@ -83,7 +83,6 @@ def test_a_study_is_not_overwritten(pair: mf.Problem) -> None:
     [
         ("delta", 0.1),
         ("policy", "lucb-top"),
-        ("max_cost", 9.0),
         ("seed", 1),
         ("epsilon", 0.1),
         ("retries", 5),

@@ -194,7 +194,7 @@ def test_nobody_waits_for_what_runs_when_the_answer_is_there(alone, kind):
             began.append(pull)
             never.wait(60.0)
         if pull.id == counted - 1:  # without this one there is no answer
-            until(lambda: began)
+            until(lambda: len(began) == WIDTH - 1)
         return reward_of(pull)
 
     async def evaluate_later(pull):
@@ -206,7 +206,7 @@ def test_nobody_waits_for_what_runs_when_the_answer_is_there(alone, kind):
                 ended.append(pull)
                 raise
         if pull.id == counted - 1:
-            await asyncio.to_thread(until, lambda: began)
+            await asyncio.to_thread(until, lambda: len(began) == WIDTH - 1)
         return reward_of(pull)
 
     study, start = make(), time.monotonic()

@@ -40,7 +40,7 @@ def sentence(result: Result) -> str:
     if result.status == "budget":
         return f"The budget is spent, on {spent}; {found}."
     if result.status == "max_cost":
-        return f"All that may be spent is spent, on {spent}; {found}."
+        return f"All that may be spent is spent, on {spent}; {found}. More max_cost lets it go on."
     if result.status == "violation":
         return f"The study stopped after {spent}: {'; '.join(result.violations)}; {found}."
     if result.status == "failed":

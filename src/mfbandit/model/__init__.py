@@ -6,6 +6,7 @@ the rooms above it in CONTRIBUTING.md.
 
 from mfbandit.model._fidelity import Fidelity
 from mfbandit.model._problem import Problem
+from mfbandit.model._problem_difference import first_difference
 from mfbandit.model._pull import Pull, make_pull
 from mfbandit.model._reward_kinds import Bernoulli, Bounded, Gaussian, RewardKind, as_reward_kind
 
@@ -18,5 +19,6 @@ __all__ = [
     "Pull",
     "RewardKind",
     "as_reward_kind",
+    "first_difference",
     "make_pull",
 ]

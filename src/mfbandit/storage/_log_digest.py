@@ -19,7 +19,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mfbandit.storage._records import FAILURE, KINDS, LEASE, RESULT, ROUND, Log, Record
+from mfbandit.storage._records import FAILURE, KINDS, LEASE, RESULT, ROUND, SETTING, Log, Record
 
 __all__ = ["LogDigest", "digest_of", "record_line", "text_seal"]
 
@@ -43,6 +43,9 @@ def record_line(kind: int, pull: int, value: float, text: str | None) -> str:
     if kind == ROUND:
         inside = (text or "{}").strip()[1:]
         return f'{{"kind": "round", "pull": {pull}{", " if inside != "}" else ""}{inside}\n'
+    if kind == SETTING:
+        skips = ', "skips": true' if value else ""
+        return f'{{"kind": "setting", "pull": {pull}{skips}, {(text or "{}").strip()[1:]}\n'
     said = f', "reason": {json.dumps(text)}' if kind == FAILURE else ""
     name = KINDS[kind] if 0 <= kind < len(KINDS) else kind
     return f'{{"kind": "{name}", "pull": {pull}{said}}}\n'

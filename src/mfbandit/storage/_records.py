@@ -12,6 +12,9 @@ whole number::
     FAILURE  pull                              text = why it failed; the last one that is allowed may mean,
                                                by the study's settings, that the pull has no reward
     RETRY    pull                              its failures are forgiven
+    SETTING  pull = number of pulls asked for  text = settings that hold from now on (JSON)
+                                               value = 1 if no pull has this number: the study had ended with a
+                                               round that has it and no pulls
 
 A storage keeps headers (JSON: the settings of a study, by name) and logs. Writing is one operation:
 `Log.exchange` shows the caller what others have written and appends what the caller decides, as one step
@@ -37,6 +40,7 @@ __all__ = [
     "RESULT",
     "RETRY",
     "ROUND",
+    "SETTING",
     "Decide",
     "Interrupted",
     "Log",
@@ -47,12 +51,12 @@ __all__ = [
     "kept_records",
 ]
 
-ROUND, LEASE, RESULT, FAILURE, RETRY = 0, 1, 2, 3, 4
+ROUND, LEASE, RESULT, FAILURE, RETRY, SETTING = 0, 1, 2, 3, 4, 5
 #: How much a round says of what its algorithm noted: what has changed, all of it, or all of it and all statistics.
 #: Older versions wrote 0.
 CHANGES, ALL_NOTES, CHECKPOINT = 1.0, 2.0, 3.0
 #: Names of the kinds, as they appear in exported files.
-KINDS = ("round", "lease", "result", "failure", "retry")
+KINDS = ("round", "lease", "result", "failure", "retry", "setting")
 
 
 class Interrupted(StorageError):

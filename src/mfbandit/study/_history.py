@@ -61,7 +61,7 @@ def history(study: Study, points: int = 60, *, pulls: int | None = None) -> list
     results = sum(record.kind == RESULT for record in records)
     results = results if pulls is None else min(results, pulls)
     wanted = {max(1, round(results * place / points)) for place in range(1, points + 1)} if results else set()
-    study_state = study_state_of(study.settings)
+    study_state = study_state_of(study.made_with)
     seen = 0
     moments: list[Moment] = []
     for record in records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,10 +14,13 @@ from mfbandit._checks import fraction, one_of, positive_number, whole_number
 from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
-from mfbandit.model import Problem
+from mfbandit.model import Problem, first_difference
 from mfbandit.study._study_options import ON_FAILURE, ON_VIOLATION
 
-__all__ = ["Header", "Settings", "read_header", "write_header"]
+__all__ = ["CHANGEABLE", "Header", "Settings", "as_limit", "read_changes", "read_header", "write_header"]
+
+#: Settings that may change while a study goes on: what it has shown does not depend on them.
+CHANGEABLE = frozenset({"max_cost"})
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 2
@@ -24,7 +28,7 @@ FORMAT = 2
 _FIRST = "first reward"
 
 
-def _limit(name: str, value: Any) -> float | None:
+def as_limit(name: str, value: Any) -> float | None:
     """A limit; an infinite one is none."""
     number = None if value is None else positive_number(name, value)
     return None if number == math.inf else number
@@ -69,8 +73,8 @@ class Settings:
         put = object.__setattr__
         put(self, "policy", read_policy(default_policy(self.problem) if self.policy is None else self.policy))
         put(self, "delta", positive_number("delta", self.delta))
-        put(self, "budget", _limit("budget", self.budget))
-        put(self, "max_cost", _limit("max_cost", self.max_cost))
+        put(self, "budget", as_limit("budget", self.budget))
+        put(self, "max_cost", as_limit("max_cost", self.max_cost))
         put(self, "seed", whole_number("seed", self.seed, 0))
         put(self, "width", whole_number("width", self.width, 1))
         put(self, "retries", whole_number("retries", self.retries, 0))
@@ -146,18 +150,35 @@ class Settings:
         problem = Problem.from_json(_read_origin(data["problem"]))
         return cls(problem=problem, policy=read_policy(data["policy"]), **rest)
 
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """The settings from now on: those of `CHANGEABLE` can be others."""
+        unknown = sorted(changes.keys() - CHANGEABLE)
+        if unknown:
+            raise StorageError(f"the log changes the setting {unknown[0]!r}, which this mfbandit does not know of")
+        return dataclasses.replace(self, **changes)
+
     def check_same(self, other: Settings, name: str) -> None:
-        """Refuse settings that differ from those a stored study was made with."""
+        """Refuse settings that differ from those of a stored study, apart from those that can be changed."""
         for field in dataclasses.fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine == theirs:
+            if mine == theirs or field.name in CHANGEABLE:
                 continue
             if field.name == "problem":
-                truths = f"; its truth is {mine.truth!r}, not {theirs.truth!r}" if mine.truth != theirs.truth else ""
-                raise StudyError(f"study {name!r} exists with another problem: {mine!r}, not {theirs!r}{truths}")
+                raise StudyError(f"study {name!r} exists with another problem: {first_difference(mine, theirs)}")
             if field.name == "policy":
                 mine, theirs = mine.label, theirs.label
             raise StudyError(f"study {name!r} exists with {field.name}={mine!r}, not {theirs!r}")
+
+
+def read_changes(text: str | None) -> dict[str, Any]:
+    """The settings that a record changes."""
+    try:
+        changes = json.loads(text or "")
+    except ValueError:
+        changes = None
+    if not isinstance(changes, dict):
+        raise StorageError(f"the log holds settings that cannot be read: {text!r}")
+    return changes
 
 
 class Header(NamedTuple):

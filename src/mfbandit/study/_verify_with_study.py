@@ -126,7 +126,11 @@ def _pay_for_what_was_out(study_state: StudyState, spent: float) -> None:
 
 def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
     """Play a study again: what it amounts to after every record of its log, and the digest of the log so far."""
-    study_state, check, digest = study_state_of(study.settings), RewardCheck(study.settings.problem.reward), LogDigest()
+    study_state, check, digest = (
+        study_state_of(study.made_with),
+        RewardCheck(study.settings.problem.reward),
+        LogDigest(),
+    )
     log = study.storage.log(study.name)
     if isinstance(study_state, WideStudyState):
         yield from _wide_moments(study_state, log, check, digest)

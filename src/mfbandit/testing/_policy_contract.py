@@ -195,7 +195,7 @@ def _opened_again(study: Study) -> Study:
     storage = MemoryStorage()
     records = [record for record in study.storage.log(study.name).read(0) if record.kind != LEASE]
     storage.create(study.name, "{}", records)
-    return Study(storage, study.name, Header(study.settings, study.identity, study.code.digest))
+    return Study(storage, study.name, Header(study.made_with, study.identity, study.code.digest))
 
 
 def _play(study: Study, pulls: int) -> list[tuple[int, int]]:

@@ -16,7 +16,7 @@ from mfbandit.cli.commands._forecast_command import forecast
 from mfbandit.cli.commands._reproduce_command import reproduce
 from mfbandit.cli.commands._run_command import run
 from mfbandit.cli.commands._simulate_command import simulate
-from mfbandit.cli.commands._study_commands import ask, best, export, fail, import_, retry, status, tell
+from mfbandit.cli.commands._study_commands import ask, best, export, extend, fail, import_, retry, status, tell
 from mfbandit.cli.commands._verify_command import verify
 
 __all__ = ["COMMANDS", "Command"]
@@ -50,6 +50,7 @@ COMMANDS: list[Command] = [
     Command(tell, STUDIES, settings=_NUMBERS),
     Command(fail, STUDIES),
     Command(retry, STUDIES),
+    Command(extend, STUDIES),
     Command(verify, STUDIES),
     Command(export, STUDIES),
     Command(import_, STUDIES, "import"),

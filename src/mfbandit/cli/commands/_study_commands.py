@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mfbandit.model import Pull
     from mfbandit.study import Study
 
-__all__ = ["ask", "best", "export", "fail", "import_", "retry", "status", "tell"]
+__all__ = ["ask", "best", "export", "extend", "fail", "import_", "retry", "status", "tell"]
 
 StorageUrl: TypeAlias = Annotated[
     str,
@@ -176,6 +176,31 @@ def retry(
         print_json({"status": opened.status, "counted": forgiven})
     elif not forgiven:
         complain(f"there is nothing to try again: the study is {opened.status}")
+
+
+def extend(
+    storage: StorageUrl,
+    max_cost: Annotated[
+        float, typer.Option(help="What the study may cost in all; inf is no limit.", show_default=False)
+    ],
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Let a study cost more, or less; one that has spent what it might goes on.
+
+    What it has shown so far stays. Workers that have it open follow; those that have ended are started again.
+
+    Example: [bold]mfbandit extend judges.db --max-cost 200[/bold]
+    """
+    opened = _open(storage, study, patience)
+    opened.extend(max_cost=max_cost)
+    if json:
+        print_json({"status": opened.status, "cost": opened.cost, "max_cost": opened.settings.max_cost})
+        return
+    limit = opened.settings.max_cost
+    most = "no limit" if limit is None else f"at most {amount(limit)}"
+    print(f"The study is {opened.status} at a cost of {amount(opened.cost)}, with {most} from now on.")
 
 
 def best(

@@ -21,6 +21,7 @@ from mfbandit.storage import (
     LEASE,
     RESULT,
     ROUND,
+    SETTING,
     MemoryStorage,
     Record,
     Storage,
@@ -45,7 +46,7 @@ __all__ = ["export_study", "import_study", "logged_pulls", "study_frame"]
 
 def export_study(study: Study, path: str | os.PathLike[str]) -> None:
     """Write a study to a file of JSON lines; the file appears when it is complete."""
-    header = json.loads(write_header(Header(study.settings, study.identity, study.code.digest)))
+    header = json.loads(write_header(Header(study.made_with, study.identity, study.code.digest)))
     with complete_file(path) as file:
         file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
         for record in kept_records(study.storage.log(study.name)):
@@ -200,12 +201,15 @@ def _from_line(line: Any, check: RewardCheck) -> Record:
         return Record(kind, pull, extent_of(body), json_text(body))
     if kind == LEASE:
         raise ValueError("files hold no leases")
+    if kind == SETTING:
+        changes = {key: value for key, value in line.items() if key not in ("kind", "pull", "skips")}
+        return Record(kind, pull, float(bool(line.get("skips", False))), json_text(changes))
     return Record(kind, pull)
 
 
 def _check_awaited(study_state: StudyState, record: Record) -> None:
     """Refuse news of a pull that was not asked for, or that has its result."""
-    if record.kind == ROUND:
+    if record.kind in (ROUND, SETTING):
         return
     position = record.pull - study_state.round.first
     if not 0 <= position < study_state.round.size or study_state.round.told(position):

@@ -55,7 +55,7 @@ def identify(
     """Find the best arm by real evaluations.
 
     With a storage, a run that was ended goes on where it stopped when it is called again with the same
-    problem and settings; with others it is refused.
+    problem and settings; with others it is refused. Only `max_cost` may be another: it holds from then on.
 
     Parameters
     ----------

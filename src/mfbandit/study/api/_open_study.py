@@ -59,7 +59,8 @@ def create_study(
     problem, delta, policy, epsilon, max_cost, storage, name, seed
         As for `identify`.
     load_if_exists : bool
-        Go on with a study of this name if there is one; it must have the same settings.
+        Go on with a study of this name if there is one; it must have the same settings, apart from `max_cost`,
+        which then holds from now on (see `Study.extend`).
     budget : float, optional
         What to spend, for policies that minimise regret.
     failures : Failures, optional
@@ -151,6 +152,7 @@ def create_study(
             stored = read_header(store.headers()[chosen], chosen).settings
             stored.check_same(settings if width is not None else replace(settings, width=stored.width), chosen)
             study = open_study(store, chosen, durable, allow_changed_policy)
+            _follow_limit(study, max_cost)
             if not study.current().ended:
                 study.code.check()
         else:
@@ -159,6 +161,18 @@ def create_study(
             )
         study.closes_storage = store is not storage
         return study
+
+
+def _follow_limit(study: Study, max_cost: float | None) -> None:
+    """Let a study that exists cost as much as whoever goes on with it says."""
+    known = study.current().settings.max_cost
+    if max_cost is None and known is not None:
+        raise StudyError(
+            f"study {study.name!r} exists with max_cost={known:g}: say so to go on with it, or say another number, or "
+            "math.inf for no limit"
+        )
+    if max_cost is not None:
+        study.extend(max_cost=max_cost)
 
 
 @contextmanager

@@ -29,8 +29,8 @@ from mfbandit.core import (
 )
 from mfbandit.errors import StorageError
 from mfbandit.model import Gaussian
-from mfbandit.storage import CHANGES, FAILURE, RESULT, RETRY, ROUND, Log, Record
-from mfbandit.study._settings import Settings
+from mfbandit.storage import CHANGES, FAILURE, RESULT, RETRY, ROUND, SETTING, Log, Record
+from mfbandit.study._settings import Settings, read_changes
 from mfbandit.study.state._study_blocks import RaceLog, missing_cells
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import WideStudyState, study_state_of
@@ -88,6 +88,10 @@ def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_ro
         study_state.centre(min(counted, key=itemgetter(1))[2])
     check_layout(study_state.state, read_round(texts[0]))
     _retire(study_state, settled, numbers, texts)
+    # The rounds before are read as they were planned; what was changed decides only what comes next.
+    changes = [record for record in settled if record[0] == SETTING]
+    for record in changes:
+        study_state.settings = study_state.settings.changed(read_changes(record[3]))
     asked = next_round.pull
     if not is_checkpoint(next_round):
         # Most rounds say only what has changed.
@@ -96,23 +100,28 @@ def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_ro
         if start >= 0:
             study_state.round = Round(numbers[start], (), False)
             study_state.apply_round_record(read_round(texts[start]))
+            if study_state.ended:  # by a limit that was raised since
+                study_state.ended = ""
+                study_state.state.clock[ROUNDS] -= 1
         first = numbers[max(0, start)]
         results = [record for record in counted if record[1] >= first] if first else counted
         results += [Record(RESULT, pull, math.nan) for pull in missing_cells(study_state.settings, settled)]
-        _fold(study_state, results, texts[max(0, start) :], first, asked)
+        left_out = [record[1] for record in changes if record[2] and record[1] >= first]
+        awaited = np.setdiff1d(np.arange(first, asked), left_out, assume_unique=True)
+        _fold(study_state, results, texts[max(0, start) :], awaited)
         apply_latest_diffs(study_state.state, noted_in(reversed(rounds[start + 1 :])))
     study_state.rounds = len(rounds)
     study_state.round = Round(asked, (), False)
 
 
-def _fold(study_state: StudyState, results: Sequence[Record], texts: list[str], first: int, asked: int) -> None:
-    """Enter the results of finished rounds into the statistics."""
+def _fold(study_state: StudyState, results: Sequence[Record], texts: list[str], awaited: Ints) -> None:
+    """Enter the results of finished rounds, which has all pulls that are awaited, into the statistics."""
     rows = read_rows(texts)
     pulls = np.array([record[1] for record in results], dtype=np.int64)
     rewards = np.array([record[2] for record in results], dtype=np.float64)
     order = np.argsort(pulls, kind="stable")
     counts = rows[:, 2]
-    if int(counts.sum()) != asked - first or not np.array_equal(pulls[order], np.arange(first, asked)):
+    if int(counts.sum()) != awaited.size or not np.array_equal(pulls[order], awaited):
         raise StorageError("the log does not hold exactly one result for every pull before the last round")
     rewards = rewards[order]
     costs = (
@@ -124,9 +133,9 @@ def _fold(study_state: StudyState, results: Sequence[Record], texts: list[str], 
     if study_state.race is None:
         _observe_streams(state, places, units)
     else:
-        enter = compiled_or_plain(_observe_blocks) if asked - first > _MANY else _observe_blocks
+        enter = compiled_or_plain(_observe_blocks) if awaited.size > _MANY else _observe_blocks
         enter(state, places, units)
-    state.clock[PULLS] += asked - first
+    state.clock[PULLS] += awaited.size
     state.clock[ROUNDS] += len(texts)
     state.spent[0] = _running(state.spent[0], counts * costs)[-1]
 

@@ -30,7 +30,8 @@ class Replica:
     def __init__(self, storage: Storage, name: str, settings: Settings, identity: str) -> None:
         self.name = name
         self.storage = storage
-        self.settings = settings
+        #: What the study was made with; `settings` follows what was changed since.
+        self.made_with = settings
         self.identity = identity
         #: Whether the storage was opened for this study, and is closed with it.
         self.closes_storage = False
@@ -63,6 +64,11 @@ class Replica:
                     self._stale = False
                     return study_state
         raise AssertionError("a step either returns or raises")
+
+    @property
+    def settings(self) -> Settings:
+        """The problem and all that decides how the study goes, as far as this process knows."""
+        return self._study_state.settings
 
     @property
     def known_end(self) -> str:
@@ -112,7 +118,7 @@ class Replica:
             raise StudyError(f"study {self.name!r} is closed: open it again with load_study")
 
     def _load(self) -> None:
-        self._seen, self._study_state = replay(self.settings, self._log)
+        self._seen, self._study_state = replay(self.made_with, self._log)
         self._stale = False
         self.was_read_again = True
 

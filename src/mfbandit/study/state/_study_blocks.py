@@ -128,6 +128,8 @@ class RaceLog:
         self._arms = settings.problem.n_arms
         #: ``{"opened": [[fidelity, block, leader, runner-up], ...], "rows": [[arm, fidelity, pulls], ...]}``.
         self.rounds: list[dict[str, list[list[int]]]] = []
+        #: What was opened for a round without pulls.
+        self._unused: list[list[int]] = []
         #: In units of the reward; NaN for a cell that could not be had.
         self.rewards: list[float] = []
         #: How many pulls of each arm at each fidelity have opened a block.
@@ -183,11 +185,17 @@ class RaceLog:
         return state
 
     def enter(self, opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> None:
-        """Note a round that was planned; the last one may have no pulls."""
+        """Note a round that was planned.
+
+        One that nothing was left to pay for has no pulls. Should the study go on, the next one has the blocks that
+        were opened for it.
+        """
+        self._unused += [list(one) for one in opened]
         if not rows:
             return
         plain = [[row.arm, row.fidelity, row.size] for row in rows]
-        self.rounds.append({"opened": [list(one) for one in opened], "rows": plain})
+        self.rounds.append({"opened": self._unused, "rows": plain})
+        self._unused = []
 
     def count(self, row: Row, reward: float) -> None:
         """Note a reward whose turn it is."""

@@ -21,6 +21,8 @@ class StudyProgress(StudyStatistics):
         self.rounds = 0
         #: How the study ended; empty while it goes on.
         self.ended = ""
+        #: Whether the last round that was planned has no pulls.
+        self.ends_empty = False
         #: Reasons of the failures of pulls without a result, by pull.
         self.failures: dict[int, list[str]] = {}
         #: Pulls that failed too often, where a study then stops.
@@ -63,6 +65,15 @@ class StudyProgress(StudyStatistics):
     def due(self) -> bool:
         """Whether a round has to be planned."""
         return not self.ended and self.round.folded == self.round.size
+
+    @property
+    def planned_cost(self) -> float:
+        """What all pulls that were planned cost, those without a result among them."""
+        past, end, total = self.round.folded, 0, self.folded_cost
+        for row in self.round.rows:
+            end += row.size
+            total += max(0, min(row.size, end - past)) * row.cost
+        return total
 
     @property
     def status(self) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 
 from mfbandit.core import PULLS, ROUNDS, State, clear_rest
 from mfbandit.errors import StorageError, StudyError
-from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, Record, json_text
-from mfbandit.study._settings import Settings
+from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, SETTING, Record, json_text
+from mfbandit.study._settings import Settings, read_changes
 from mfbandit.study.state._bias_violations import read_beliefs
 from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._study_blocks import write_blocks
@@ -77,6 +77,9 @@ class StudyState(StudyProgress):
                 self.failure(record.pull, record.text or "")
             elif kind == RETRY:
                 self.retry(record.pull)
+            elif kind == SETTING:
+                if self.change(read_changes(record.text)) != bool(record.value):
+                    raise StorageError("the log changes a setting, and not the number of the next pull: it is damaged")
             else:
                 raise StorageError(f"the log holds a record of an unknown kind {kind!r}")
 
@@ -117,6 +120,31 @@ class StudyState(StudyProgress):
         """The failures of a pull are forgiven."""
         self.failures.pop(pull, None)
         self.stuck.pop(pull, None)
+
+    def change(self, changes: Mapping[str, Any]) -> bool:
+        """Go on with other settings; returns whether the next pull is given a number later for it.
+
+        That is so where the study has ended with a round without pulls: the next one must not begin with its number.
+        """
+        before = self.settings.limit
+        self.settings = self.settings.changed(changes)
+        if self.settings.limit <= before:
+            return False
+        self.round.cut = False
+        return self.ended == "max_cost" and self._go_on()
+
+    def _go_on(self) -> bool:
+        """Take back that the study has ended; returns whether a number was left out."""
+        self.ended = ""
+        if not self.ends_empty:
+            return False
+        self.rounds += 1
+        self.round = self.empty_round(self.asked + 1)
+        return True
+
+    def empty_round(self, first: int) -> Round:
+        """No pulls, and the next one to be planned has this number."""
+        return Round(first, (), False)
 
     def _retire(self, failed: int, reason: str) -> None:
         """Give up the arm of a place that failed too often: call off its pulls of this round."""
@@ -257,6 +285,7 @@ class StudyState(StudyProgress):
     ) -> None:
         """Make a round the one being played, or end the study if it has no pulls."""
         self.round = Round(self.asked, rows, cut)
+        self.ends_empty = not rows
         if self.race is not None:
             self.race.enter(opened, rows)
         if not rows:

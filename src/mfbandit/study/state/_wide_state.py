@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class WideStudyState(StudyState):
         self._waits = False
         #: Whether nothing more can be paid for.
         self._cut = False
+        #: Whether that has changed since: the study goes on when what is out has counted.
+        self._raised = False
         #: What the next record has to say of arms and bounds.
         self._changes: dict[str, Any] = {}
         #: The rows that have counted since the last plan.
@@ -98,6 +100,8 @@ class WideStudyState(StudyState):
         """Let the first row that is out count."""
         state, flying = self.state, self._flying
         if self.race is not None and self.round.begins:
+            while not self._rounds_out[0][1]:
+                self.race.enter(*self._rounds_out.pop(0))
             self.race.enter(*self._rounds_out.pop(0))
         row, marked, rewards, paid = self.round.count_row()
         k, m = row.cell
@@ -124,6 +128,8 @@ class WideStudyState(StudyState):
             self.rounds += 1
         if self._cut and self.round.next_end < 0:
             self._end(True)
+            if self._raised:
+                self._go_on()
 
     def _count(self, row: Row, reward: float) -> None:
         """Let one reward count."""
@@ -230,10 +236,12 @@ class WideStudyState(StudyState):
     ) -> None:
         """Add a round to those that are out, or end the study if it has no pulls."""
         self.round.add(rows, marked, cut)
+        self.ends_empty = not rows
         for arm in {row.arm for row in rows} & self._failing.keys():
             self.round.call_off(arm, self._failing[arm][0] - self.round.first)
-        if rows:
+        if self.race is not None:
             self._rounds_out.append(([list(one) for one in opened], rows))
+        if rows:
             self._enter_flying(list(zip(rows, [number in marked for number in range(len(rows))], strict=True)))
             self._cut = cut and not self.settings.spends
         elif cut and self.round.next_end > 0:
@@ -241,6 +249,27 @@ class WideStudyState(StudyState):
         else:
             self._end(cut)
         self._fold()
+
+    def change(self, changes: Mapping[str, Any]) -> bool:
+        """Go on with other settings; if nothing more could be paid for, as soon as what is out has counted."""
+        before = self.settings.limit
+        super().change(changes)
+        self._raised = self._cut and (self._raised or self.settings.limit > before)
+        return False
+
+    def _go_on(self) -> bool:
+        """Take back that the study has ended."""
+        self._cut = self._raised = False
+        return super()._go_on()
+
+    def empty_round(self, first: int) -> Window:
+        """No pulls, and the next one to be planned has this number."""
+        return Window(first)
+
+    @property
+    def planned_cost(self) -> float:
+        """What all pulls that were planned cost, those without a result among them."""
+        return float(self.state.spent[0]) + self._cost_out() - self._spared
 
     def _enter_flying(self, rows: Iterable[tuple[Row, bool]]) -> None:
         """Note which streams have pulls out."""

@@ -1,0 +1,148 @@
+"""A study may be allowed to cost more, or less, while it lives."""
+
+import itertools
+import math
+import random
+
+import pytest
+
+import mfbandit as mf
+from mfbandit.certificate import verify
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.storage import MemoryStorage
+from mfbandit.study import Study, create_study, import_study, load_study
+from mfbandit.study._verify_with_study import verify_with_study
+from mfbandit.study.state.rounds._round_record import dump_state
+
+PROBLEM = mf.Problem(["a", "b", "c"], [("quick", 1.0, 0.1), ("exact", 3.0, 0.0)])
+ITEMS = mf.Problem(["a", "b", "c"], [("only", 1.0)], blocks=120)
+NORMAL = mf.Problem(["a", "b", "c"], [("only", 1.0)], mf.Gaussian(), blocks="unlimited")
+MEANS = {"a": 0.2, "b": 0.8, "c": 0.4}
+
+
+def reward_of(pull):
+    noise = random.Random(pull.seed if pull.block_seed is None else f"{pull.block_seed} {pull.arm}").random()
+    return min(1.0, max(0.0, MEANS[pull.arm] + 0.5 * (noise - 0.5)))
+
+
+def play(study: Study, at_once: int = 4) -> None:
+    """Evaluate pulls, each time in another order, until nothing can be asked for."""
+    luck = random.Random(1)
+    while pulls := study.ask(at_once):
+        luck.shuffle(pulls)
+        for pull in pulls:
+            study.tell(pull, reward_of(pull))
+
+
+def assert_same(one: Study, other: Study) -> None:
+    first, second = one.current(), other.current()
+    assert (first.status, first.asked, first.rounds, first.cost) == (
+        second.status,
+        second.asked,
+        second.rounds,
+        second.cost,
+    )
+    assert first.settings == second.settings
+    assert dump_state(first.state) == dump_state(second.state)
+
+
+@pytest.mark.parametrize("width", [1, 5])
+@pytest.mark.parametrize(
+    ("problem", "policy"),
+    [
+        (PROBLEM, "mf-toptwo"),
+        (PROBLEM, "mf-toptwo:batch=7"),
+        (ITEMS, "mf-race"),
+        (NORMAL, "mf-race"),
+    ],
+)
+@pytest.mark.parametrize("step", [1.0, 7.5])
+def test_a_limit_is_raised_until_the_answer_is_certain(problem, policy, width, step, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(problem, policy=policy, max_cost=step, storage=url, delta=0.1, width=width, seed=3)
+    limits = []
+    for number in itertools.count(1):
+        play(study)
+        assert study.cost <= step * number
+        limits.append(study.status)
+        if study.status != "max_cost" or number == 30:
+            break
+        other = load_study(url)
+        assert_same(study, other)
+        # Whoever has it open follows, and may be the one who raises the limit.
+        (other if number % 2 else study).extend(max_cost=step * (number + 1))
+        assert not study.done
+        assert study.settings.max_cost == step * (number + 1)
+    if study.status == "max_cost":
+        study.extend(max_cost=math.inf)
+        play(study)
+    assert study.status == "certified"
+    assert set(limits[:-1]) <= {"max_cost"}
+    assert study.best == "b"
+    certificate = study.result().certificate
+    assert verify(certificate).valid
+    assert verify_with_study(certificate, study).valid, verify_with_study(certificate, study).reasons
+    assert_same(study, load_study(url))
+    study.export(tmp_path / "study.jsonl")
+    assert_same(study, import_study(tmp_path / "study.jsonl"))
+
+
+def test_an_extension_before_the_end_changes_nothing_else():
+    alone, other = (create_study(PROBLEM, max_cost=limit, seed=4) for limit in (200.0, 100.0))
+    for pull in other.ask(3):
+        other.tell(pull, reward_of(pull))
+    other.extend(max_cost=200.0)
+    play(alone, 1)
+    play(other, 1)
+    assert alone.cost == other.cost
+    assert dump_state(alone.current().state) == dump_state(other.current().state)
+
+
+def test_less_than_what_is_planned_is_refused():
+    study = create_study(PROBLEM, max_cost=100.0, policy="lucb-c:batch=20")
+    play_one = study.ask(1)
+    with pytest.raises(StudyError, match=r"max_cost=3 does not pay for what is spent or planned already in"):
+        study.extend(max_cost=3.0)
+    assert study.settings.max_cost == 100.0
+    planned = study.current().planned_cost
+    study.extend(max_cost=planned)
+    study.tell(play_one[0], 0.5)
+    play(study)
+    assert study.status == "max_cost"
+    assert study.cost <= planned
+    with pytest.raises(InvalidInput, match="max_cost must be a number > 0, got -1"):
+        study.extend(max_cost=-1)
+
+
+def test_identify_goes_on_with_more(tmp_path):
+    given = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "progress": False, "delta": 0.1}
+    assert mf.identify(PROBLEM, reward_of, max_cost=20, **given).status == "max_cost"
+    with pytest.raises(StudyError, match=r"exists with max_cost=20: say so to go on .* or math.inf for no limit"):
+        mf.identify(PROBLEM, reward_of, **given)
+    result = mf.identify(PROBLEM, reward_of, max_cost=math.inf, **given)
+    assert (result.status, result.best) == ("certified", "b")
+    # The answer stays, whatever it might have cost.
+    again = mf.identify(PROBLEM, reward_of, max_cost=5_000, **given)
+    assert (again.status, again.cost) == ("certified", result.cost)
+
+
+def priced(cost, bias):
+    return mf.Problem(PROBLEM.arms, [("quick", 1.0, bias), ("exact", cost, 0.0)])
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (priced(4.0, 0.1), "its fidelity 'exact' has cost 3.0, not 4.0"),
+        (priced(3.0, 0.2), "its fidelity 'quick' has bias 0.1, not 0.2"),
+        (mf.Problem(["a", "b", "d"], PROBLEM.fidelities), "of arms, it has 'c', which is not there now and it has no "),
+        (mf.Problem(["b", "a", "c"], PROBLEM.fidelities), "its arms are in another order"),
+        (mf.Problem(PROBLEM.arms, PROBLEM.fidelities, "bernoulli"), "its reward is "),
+    ],
+)
+def test_what_cannot_change_is_named_with_both_values(other, said):
+    storage = MemoryStorage()
+    create_study(PROBLEM, storage=storage, name="mine")
+    with pytest.raises(StudyError) as raised:
+        create_study(other, storage=storage, name="mine", load_if_exists=True)
+    assert str(raised.value).startswith(f"study 'mine' exists with another problem: {said}")
