@@ -43,7 +43,7 @@ from mfbandit.instances.recorded import load_dataset, read_table
 from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Problem, Pull
 from mfbandit.simulation import Durations, Forecast, Runs, forecast, simulate
 from mfbandit.study import BiasAlarm, Failures, Result, Study, create_study, import_study, load_study
-from mfbandit.study.api import allocate, identify
+from mfbandit.study.api import allocate, identify, identify_async
 from mfbandit.version import __version__
 from mfbandit.workers import Ray
 
@@ -92,6 +92,7 @@ __all__ = [
     "evaluator",
     "forecast",
     "identify",
+    "identify_async",
     "import_study",
     "load_dataset",
     "load_instance",

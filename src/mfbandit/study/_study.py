@@ -13,6 +13,7 @@ from mfbandit.storage import PATIENCE_SECONDS
 from mfbandit.study._ask_tell import AskTell
 from mfbandit.study._result import Result
 from mfbandit.study._view import View
+from mfbandit.study.run._run_async import run_beside
 from mfbandit.study.run._run_loop import optimize
 from mfbandit.workers import Ray
 
@@ -163,10 +164,7 @@ class Study(AskTell):
         >>> study.optimize(lambda pull: 0.5, workers=2, progress=False).status
         'max_cost'
         """
-        if not self.current().ended:
-            self.code.check()
-        return optimize(
-            self,
+        return self._optimize(
             evaluate,
             workers=workers,
             engine=engine,
@@ -176,6 +174,40 @@ class Study(AskTell):
             timeout=timeout,
             failure_patience=failure_patience,
         )
+
+    async def optimize_async(self, evaluate: Callable[[Pull], Any], **options: Any) -> Result:
+        """Do what `optimize` does inside an event loop, which goes on meanwhile.
+
+        A coroutine function runs in that loop, so that it may share its sessions and locks; other evaluators run where
+        `engine` says. Whoever cancels it ends the run: the study can be gone on with.
+
+        Parameters
+        ----------
+        evaluate : callable
+            As for `optimize`.
+        **options
+            What `optimize` takes.
+
+        Returns
+        -------
+        Result
+
+        Examples
+        --------
+        >>> import asyncio, mfbandit as mf
+        >>> async def main():
+        ...     study = mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=20)
+        ...     return await study.optimize_async(lambda pull: 0.5, progress=False)
+        >>> asyncio.run(main()).status
+        'max_cost'
+        """
+        run = partial(self._optimize, **options)
+        return await run_beside(run, evaluate, options.get("engine", "threads"))
+
+    def _optimize(self, evaluate: Callable[[Pull], Any], **options: Any) -> Result:
+        if not self.current().ended:
+            self.code.check()
+        return optimize(self, evaluate, **options)
 
     def to_frame(self) -> Any:
         """One row per pull that has a result, in the order of asking, as a pandas data frame."""

@@ -5,7 +5,7 @@ the rooms above it in CONTRIBUTING.md.
 """
 
 from mfbandit.workers._command import Command, check_timeout
-from mfbandit.workers._engine import Engine, Evaluate, Ray, Resources, make_engine
+from mfbandit.workers._engine import Engine, Evaluate, Ray, Resources, is_async, make_engine
 from mfbandit.workers._failure import LASTING, TEMPORARY, Failure, TookTooLong, describe, reason
 from mfbandit.workers._programs import end_all_programs
 from mfbandit.workers._ray_cluster import RayCluster
@@ -24,6 +24,7 @@ __all__ = [
     "check_timeout",
     "describe",
     "end_all_programs",
+    "is_async",
     "make_engine",
     "reason",
 ]

@@ -1,7 +1,16 @@
 """How studies are made, opened, copied and run from beginning to end."""
 
 from mfbandit.study.api._export import import_study, logged_pulls
-from mfbandit.study.api._identify import allocate, identify, study_for
+from mfbandit.study.api._identify import allocate, identify, identify_async, study_for
 from mfbandit.study.api._open_study import create_study, load_study
 
-__all__ = ["allocate", "create_study", "identify", "import_study", "load_study", "logged_pulls", "study_for"]
+__all__ = [
+    "allocate",
+    "create_study",
+    "identify",
+    "identify_async",
+    "import_study",
+    "load_study",
+    "logged_pulls",
+    "study_for",
+]

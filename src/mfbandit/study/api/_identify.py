@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -14,6 +16,7 @@ from mfbandit.model import Problem
 from mfbandit.storage import PATIENCE_SECONDS, Storage
 from mfbandit.study._study_options import BiasAlarm, Failures
 from mfbandit.study.api._open_study import NameTaken, create_study
+from mfbandit.study.run import refuse_to_block
 from mfbandit.workers import Evaluate, Ray, Resources
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from mfbandit.study._study import Study
     from mfbandit.study._view import View
 
-__all__ = ["allocate", "identify", "study_for"]
+__all__ = ["allocate", "identify", "identify_async", "study_for"]
 
 
 def identify(
@@ -104,14 +107,11 @@ def identify(
     >>> result.best, result.status, result.confidence >= 0.95
     ('b', 'certified', True)
     """
-    chosen = None if policy is None else read_policy(policy)
-    if chosen is not None and chosen.objective == "regret":
-        raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
     return _run(
         problem,
         evaluate,
         delta=delta,
-        policy=chosen,
+        policy=_to_identify(policy),
         epsilon=epsilon,
         max_cost=max_cost,
         storage=storage,
@@ -134,6 +134,39 @@ def identify(
         allow_changed_policy=allow_changed_policy,
         width=width,
     )
+
+
+async def identify_async(problem: Problem, evaluate: Evaluate, **settings: Any) -> Result:
+    """Find the best arm by real evaluations inside an event loop, which goes on meanwhile.
+
+    Parameters
+    ----------
+    problem, evaluate
+        As for `identify`. A coroutine function runs in this loop.
+    **settings
+        What `identify` takes.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import asyncio, mfbandit as mf
+    >>> async def evaluate(pull):
+    ...     await asyncio.sleep(0.0)
+    ...     return {"a": 0.2, "b": 0.9}[pull.arm]
+    >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
+    >>> asyncio.run(identify_async(problem, evaluate, workers=4, progress=False)).best
+    'b'
+    """
+    given = inspect.signature(identify).bind(problem, evaluate, **settings)
+    given.apply_defaults()
+    options = dict(given.arguments, policy=_to_identify(given.arguments["policy"]))
+    del options["problem"], options["evaluate"]
+    study, running = await asyncio.to_thread(_prepared, problem, **options)
+    with study:
+        return await study.optimize_async(evaluate, **running)
 
 
 def allocate(
@@ -228,15 +261,30 @@ _OF_RUNS = ("workers", "engine", "progress", "callback", "resources")
 _FAILURES = {"retries": "retries", "then": "on_failure", "patience": "failure_patience", "timeout": "timeout"}
 
 
-def _run(problem: Problem, evaluate: Evaluate, *, failures: Failures | None, **given: Any) -> Result:
+def _to_identify(policy: Policy | str | None) -> Policy | None:
+    """A policy that is to identify the best arm; None is the default one."""
+    chosen = None if policy is None else read_policy(policy)
+    if chosen is not None and chosen.objective == "regret":
+        raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
+    return chosen
+
+
+def _run(problem: Problem, evaluate: Evaluate, **given: Any) -> Result:
     """Make a study, or go on with it, and evaluate its pulls until it is done."""
+    refuse_to_block()
+    study, running = _prepared(problem, **given)
+    with study:
+        return study.optimize(evaluate, **running)
+
+
+def _prepared(problem: Problem, *, failures: Failures | None, **given: Any) -> tuple[Study, dict[str, Any]]:
+    """Make a study, or go on with it; with it what is for the run alone."""
     keywords = {field: (keyword, given.pop(keyword)) for field, keyword in _FAILURES.items()}
     failing = given_once("failures", failures, Failures, keywords)
     running = {key: given.pop(key) for key in _OF_RUNS}
     running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
     settings = given | {"retries": failing["retries"], "on_failure": failing["then"]}
-    with study_for(problem, settings, running["workers"]) as study:
-        return study.optimize(evaluate, **running)
+    return study_for(problem, settings, running["workers"]), running
 
 
 def study_for(problem: Problem, settings: dict[str, Any], workers: int) -> Study:

@@ -1,5 +1,6 @@
 """Running a study: evaluations that are out, what fails, what people see meanwhile."""
 
+from mfbandit.study.run._run_async import refuse_to_block
 from mfbandit.study.run._run_loop import optimize
 
-__all__ = ["optimize"]
+__all__ = ["optimize", "refuse_to_block"]

@@ -53,6 +53,11 @@ class Interrupts:
         for number, before in self._before.items():
             signal.signal(number, before)
 
+    def ask_to_end(self) -> None:
+        """Say from another thread what a first signal says; a second time, what a second one does."""
+        self.count += 1
+        self._wake()
+
     def _caught(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if number != signal.SIGINT:

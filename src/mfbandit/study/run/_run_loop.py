@@ -20,6 +20,7 @@ from mfbandit.model import Pull
 from mfbandit.study.run._backoff import Backoff
 from mfbandit.study.run._evaluations import Evaluations
 from mfbandit.study.run._interrupts import Interrupts
+from mfbandit.study.run._run_async import refuse_to_block
 from mfbandit.study.run._study_display import Display, make_display
 from mfbandit.workers import Command, Evaluate, Ray, Resources, TookTooLong, check_timeout, describe, make_engine
 
@@ -59,8 +60,13 @@ def optimize(
     resources: Resources | None = None,
     timeout: float | None = None,
     failure_patience: float = 60.0,
+    on_start: Callable[[Interrupts], Any] | None = None,
 ) -> Result:
-    """Evaluate the pulls of a study until it is done; see `Study.optimize`."""
+    """Evaluate the pulls of a study until it is done; see `Study.optimize`.
+
+    `on_start` gets what the run can be asked to end by.
+    """
+    refuse_to_block()
     workers = whole_number("workers", workers, 1)
     if callback is not None and not callable(callback):
         raise InvalidInput(f"callback must be a function of a view of the study, got {callback!r}")
@@ -74,6 +80,8 @@ def optimize(
     # Who wants no retries does not want to wait for them.
     backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0)
     run = _Run(study, evaluations, workers, callback, backoff)
+    if on_start is not None:
+        on_start(run.interrupts)
     try:
         return run.run(progress)
     finally:
