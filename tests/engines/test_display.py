@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from mfbandit.study.run import _study_display as display
-from mfbandit.study.run._remaining_cost import RemainingCost
+from mfbandit.study.state._remaining_cost import RemainingCost
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ __all__ = ["end_code", "print_result", "sentence"]
 
 #: Reasons are cut after so many letters.
 _LONGEST = 400
+#: So many arms that are left are named.
+_MOST_NAMED = 5
 #: Exit codes by status; 1 for all others.
 _CODES = {"certified": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
 
@@ -51,11 +53,31 @@ def sentence(result: Result) -> str:
     return f"Running, after {spent}; {found}."
 
 
+def shown_so_far(result: Result) -> list[str]:
+    """Say what is shown although the answer is not sure: who is out, who is left, and what a mistake could cost."""
+    if result.status in ("certified", "budget") or result.best is None:
+        return []
+    racing = len(result.arms) - len(result.retired)
+    out, names = racing - len(result.left), [shown(name) for name in result.left if name != result.best]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    said = []
+    if names:
+        listed = ", ".join(map(repr, names[:_MOST_NAMED])) + more
+        said.append(f"{out} of {racing} arms are shown not to be the best. {listed} may be better than it.")
+    if result.regret_bound is not None:
+        said.append(f"No arm is better than {shown(result.best)!r} by more than {amount(result.regret_bound)}.")
+    if result.remaining_cost is not None:
+        said.append(f"About {amount(result.remaining_cost, 2)} more would settle it, at the pace so far.")
+    return said
+
+
 def print_result(result: Result) -> None:
     """Print a sentence, and a table with a row per arm."""
     print(sentence(result))
     if not result.pulls:
         return
+    for known in shown_so_far(result):
+        print(known)
     fidelities = list(result.arms[0].pulls)
     known = "the best is ahead by" if result.on_blocks else "true mean"
     headings = ("arm", known, *(shown(name, 16) for name in fidelities), "cost")
@@ -77,8 +99,6 @@ def print_result(result: Result) -> None:
     if result.tied:
         equal = ", ".join(repr(shown(arm)) for arm in result.tied)
         print(f"Exactly as good on all blocks as {shown(result.best or '')!r}: {equal}.")
-    if result.regret_bound is not None and result.status != "certified":
-        print(f"No arm is better than {shown(result.best or '')!r} by more than {amount(result.regret_bound)}.")
     if result.unfinished:
         were = "evaluations were" if result.unfinished > 1 else "evaluation was"
         more = amount(result.unfinished_cost)

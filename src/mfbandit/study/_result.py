@@ -104,8 +104,13 @@ class Result:
     """Where the data contradict bias bounds, or look unlike what was assumed, and what was done about it."""
     tied: tuple[str, ...] = ()
     """The other arms that are known to be exactly as good as the best, on all blocks of a finite set."""
+    left: tuple[str, ...] = ()
+    """The arms that are not shown to be worse than another: the best, and those that may still be better."""
     regret_bound: float | None = None
-    """By how much the best can at most be worse than another arm, on blocks; None if nothing is known."""
+    """By how much the best can at most be worse than another arm, with probability 1 - delta, whenever you look; None
+    if nothing is known."""
+    remaining_cost: float | None = None
+    """About what it would take to be sure, if it goes on as so far; None if that is not known, or not needed."""
     differences: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By how much the best is ahead of each other arm, at least and at most; empty without blocks. All of them
     hold at once with probability 1 - delta."""
@@ -137,7 +142,9 @@ class Result:
             reasons=tuple(view.reasons),
             violations=tuple(view.violations()),
             tied=view.tied,
+            left=view.left,
             regret_bound=view.regret_bound,
+            remaining_cost=view.remaining_cost,
             differences=view.differences,
             unfinished=view.unfinished,
             unfinished_cost=view.unfinished_cost,
@@ -185,6 +192,7 @@ class Result:
         return {
             **plain,
             "arms": list(plain["arms"]),
+            "left": list(self.left),
             "reasons": list(self.reasons),
             "violations": list(self.violations),
         }
@@ -222,7 +230,7 @@ class Result:
 
 #: What is said only of studies on blocks.
 _AHEAD = ("ahead at least", "ahead at most")
-_BLOCKS_ONLY = ("tied", "regret_bound", "differences")
+_BLOCKS_ONLY = ("tied", "differences")
 
 
 def _certificate(view: View, digest: str) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mfbandit.confidence import Victory, confidence, interval, unlike_normal, victories
+from mfbandit.confidence import Victory, confidence, interval, is_proven, unlike_normal, victories
 from mfbandit.core import PULLS, Arrays, Ints
 from mfbandit.study.state._bias_violations import broken_bounds, sentences
 from mfbandit.study.state._planner import copy_state, race_of
+from mfbandit.study.state._remaining_cost import RemainingCost
 from mfbandit.study.state._study_state import StudyState
 
 if TYPE_CHECKING:
@@ -126,13 +127,47 @@ class View:
             return ()
         return tuple(self.settings.problem.arms[arm] for arm in self.race.tied(self.answer) if arm != self.answer)
 
-    @property
+    @cached_property
+    def left(self) -> tuple[str, ...]:
+        """The arms that are not shown to be worse than another, at the level delta; `best` is one of them."""
+        names = self.settings.problem.arms
+        if self.best is None:
+            return tuple(names[arm] for arm in self.arms)
+        if self.on_blocks:
+            open_arms = self.race.log_wrong(self.answer) > math.log(self.settings.delta)
+            return tuple(name for arm, name in enumerate(names) if open_arms[arm] or arm == self.answer)
+        total, delta = len(self.arms), self.settings.delta
+        beaten = {self.arms[one.arm] for one in self.victories if is_proven(total, delta, one.evidence)}
+        return tuple(names[arm] for arm in self.arms if arm not in beaten)
+
+    @cached_property
     def regret_bound(self) -> float | None:
-        """By how much `best` can at most be worse than the best arm; None unless on blocks, or if nothing is known."""
-        if self.best is None or not self.on_blocks:
+        """By how much `best` can at most be worse than the best arm in play, with probability 1 - delta.
+
+        None if nothing is known. Without blocks it rests on the intervals of all arms.
+        """
+        if self.best is None:
             return None
-        bound = float(self.race.regret_bound(self.answer))
+        if self.on_blocks:
+            bound = float(self.race.regret_bound(self.answer))
+        elif len(self.left) == 1:
+            bound = self.settings.epsilon
+        else:
+            known = self.intervals()
+            bound = max(high for _, high in known.values()) - known[self.best][0]
+            bound = min(max(0.0, bound), self._span)
         return bound if math.isfinite(bound) else None
+
+    @property
+    def remaining_cost(self) -> float | None:
+        """About what it takes until the answer is sure, if evidence grows as it did so far; None if that is not known.
+
+        A rough guess: a run that goes on measures it better.
+        """
+        if self.settings.spends or self.status in ("certified", "answered"):
+            return None
+        arms = 2 if self.on_blocks else len(self.arms)
+        return RemainingCost(arms, self.settings.delta).update(self.cost, self.confidence)
 
     @property
     def _span(self) -> float:
@@ -173,6 +208,10 @@ class View:
 
         On blocks nothing but the range of rewards is known of one arm alone: see `differences`.
         """
+        return dict(self._intervals)
+
+    @cached_property
+    def _intervals(self) -> dict[str, tuple[float, float]]:
         problem = self.settings.problem
         if self.on_blocks:
             low, high = problem.reward.low, problem.reward.high

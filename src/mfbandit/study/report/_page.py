@@ -166,7 +166,8 @@ def _known(result: Result, truth: str | None) -> str:
     holds = f"{at_once} the bias bounds hold."
     if not result.on_blocks:
         title, alternative = "What is known of each arm", "Bounds of every arm's true mean"
-        return _section(title, f"Bounds of the true means. {holds}", intervals(result, truth=truth), alternative)
+        facts = ["Bounds of the true means.", holds, *_no_better_by(result)]
+        return _section(title, " ".join(facts), intervals(result, truth=truth), alternative)
     if not result.differences:
         return ""
     facts = [f"Bounds of the true mean of the best less that of the arm. {at_once} what the certificate assumes holds."]
@@ -174,11 +175,17 @@ def _known(result: Result, truth: str | None) -> str:
         facts.append("An arm can be shown not to be the best although its bounds hold 0: that takes less evidence.")
     if result.tied:
         facts.append(f"Exactly as good on all blocks: {', '.join(map(repr, result.tied))}.")
-    if result.regret_bound is not None:
-        by = f" by more than {result.regret_bound:.4g}" if result.regret_bound > 0.0 else ""
-        facts.append(f"With the same probability no arm is better than {result.best!r}{by}.")
+    facts += _no_better_by(result)
     title = "How far the best is ahead of each arm"
     return _section(title, " ".join(facts), differences(result), "By how much the best is ahead of every other arm")
+
+
+def _no_better_by(result: Result) -> list[str]:
+    """By how much another arm can be better, in words."""
+    if result.regret_bound is None:
+        return []
+    by = f" by more than {result.regret_bound:.4g}" if result.regret_bound > 0.0 else ""
+    return [f"With the same probability no arm is better than {result.best!r}{by}."]
 
 
 def _section(title: str, text: str, figure: Figure, alternative: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mfbandit.errors import StudyError
 from mfbandit.formatting import amount, duration, percent, shown
-from mfbandit.study.run._remaining_cost import Pace, RemainingCost
+from mfbandit.study.state._remaining_cost import Pace, RemainingCost
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
@@ -106,7 +106,6 @@ class _Report(ABC):
         self._thread = threading.Thread(target=self._watch, name="mfbandit-display", daemon=True)
         self.name = shown(study.name)
         self.spends = settings.spends
-        self.limit = settings.limit
         self.target = 1.0 - settings.delta
         # On blocks there is no union over arms: each is compared with delta itself.
         arms = 2 if settings.seen.blocks is not None else settings.problem.n_arms
@@ -138,7 +137,7 @@ class _Report(ABC):
 
     def share(self, view: View) -> float:
         """How far the study is, between 0 and 1."""
-        return min(1.0, view.cost / self.limit) if self.spends else self.remaining_cost.share(view.confidence)
+        return min(1.0, view.cost / view.settings.limit) if self.spends else self.remaining_cost.share(view.confidence)
 
     def sure(self, view: View) -> str:
         """How sure the study is."""
@@ -149,10 +148,13 @@ class _Report(ABC):
     def facts(self, view: View) -> list[str]:
         """Pulls, money, the best arm and what is to come."""
         found = [f"{view.pulls:,} pulls ({self.busy(view)})"]
-        left = f" of {amount(self.limit)}, {amount(self.limit - view.cost)} left"
-        found.append(f"spent {amount(view.cost)}{left if self.limit < float('inf') else ''}")
+        limit = view.settings.limit  # it may have been raised
+        left = f" of {amount(limit)}, {amount(limit - view.cost)} left"
+        found.append(f"spent {amount(view.cost)}{left if limit < float('inf') else ''}")
         if view.best is not None:
             found.append(f"best {shown(view.best)}")
+        if view.best is not None and not self.spends and len(view.left) < len(view.arms):
+            found.append(f"{len(view.left)} of {len(view.arms)} arms left")
         ahead = None if self.spends else self.remaining_cost.update(view.cost, view.confidence)
         if ahead is not None:
             seconds = self.pace.seconds(view.cost, ahead)
