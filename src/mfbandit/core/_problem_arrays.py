@@ -78,6 +78,8 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
     else:
         kind = BERNOULLI if isinstance(reward, Bernoulli) else BOUNDED
         sigma, spread = 0.5, 1.0
+    # Opening a block is paid once for all arms.
+    per_cell = cost.mean(axis=0) + np.array([problem.fidelities[m].block_cost for m in used]) / len(cost)
     rounder = math.ldexp(_ROUNDER, max(-900, min(900, math.frexp(sigma)[1])))
     grid = math.ulp(rounder)
     return Arrays(
@@ -85,7 +87,7 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
         # Upwards, so that the bounds hold.
         bias=np.ceil(np.ascontiguousarray(problem.biases[:, used]) / reward.span / grid) * grid,
         inv_sqrt_cost=1.0 / np.sqrt(cost),
-        order=np.argsort(cost.mean(axis=0), kind="stable").astype(np.int64),
+        order=np.argsort(per_cell, kind="stable").astype(np.int64),
         columns=np.array(used, dtype=np.int64),
         truest=used.index(problem.truest),
         reward_code=kind,

@@ -15,6 +15,7 @@ from mfbandit.study._result import Result
 from mfbandit.study._view import View
 from mfbandit.study.run._run_async import run_beside
 from mfbandit.study.run._run_loop import optimize
+from mfbandit.study.state._study_blocks import arms_on_block
 from mfbandit.workers import Ray
 
 __all__ = ["Study"]
@@ -99,6 +100,35 @@ class Study(AskTell):
         """What the data say at this moment, all of it from one moment."""
         with self._lock:
             return View(self.current())
+
+    def arms_on_block(self, pull: Pull) -> tuple[str, ...]:
+        """The arms that are, or may yet be, measured on the block of a pull, those first who come farthest.
+
+        In a race these are the arms that had not lost when the block was opened: the same whenever one looks.
+
+        Parameters
+        ----------
+        pull : Pull
+            A pull of this study.
+
+        Returns
+        -------
+        tuple of str
+
+        Examples
+        --------
+        >>> import mfbandit as mf
+        >>> study = mf.create_study(mf.Problem(["a", "b", "c"], [("exact", 1.0)], blocks=20))
+        >>> study.arms_on_block(study.ask()[0])
+        ('a', 'b', 'c')
+        """
+        with self._lock:
+            study_state = self._study_state
+            if study_state.race is None:
+                raise StudyError(f"study {self.name!r} does not compare arms on blocks: its policy is no race")
+            planner, names = study_state.planner, self.problem.arms
+            lane = list(planner.columns).index(pull.fidelity_index)
+            return tuple(names[planner.arms[k]] for k in arms_on_block(study_state.state, lane, pull.index))
 
     def result(self, status: str | None = None) -> Result:
         """The answer so far; final when the study is done.

@@ -122,6 +122,22 @@ def worth(difference: float, spread: float) -> float:
 
 
 @kernel
+def left_in(state: State) -> int:
+    """How many arms race in the lane."""
+    count = 0
+    for arm in range(state.pulls.shape[0]):
+        if racing(state, arm):
+            count += 1
+    return count
+
+
+@kernel
+def cell_price(problem: Arrays, state: State, arm: int, lane: int) -> float:
+    """What an arm's next cell in a lane costs, with its part of what it costs to open the block."""
+    return float(problem.cost[arm, lane] + problem.blocks.opening[lane] / max(1, left_in(state)))
+
+
+@kernel
 def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int) -> bool:
     """Whether the truest lane is worth more for an arm than this one, by what its blocks so far say."""
     n = min(state.pulls[leader, lane], state.pulls[arm, lane])
@@ -131,7 +147,8 @@ def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int
     if halted:
         # Normal differences are looked at up to a cell that could not be had, and no farther.
         return True
-    if n * problem.cost[arm, lane] < _PATIENCE * problem.cost[arm, problem.truest]:
+    price, truest = cell_price(problem, state, arm, lane), cell_price(problem, state, arm, problem.truest)
+    if n * price < _PATIENCE * truest:
         return False
     total = squares = 0.0
     for i in range(n):
@@ -148,17 +165,7 @@ def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int
     hoped = mean - gap_bound(problem, lane, leader, arm) + spread / math.sqrt(n)
     here = worth(hoped, spread)
     there = worth(abs(mean), spread)
-    return bool(here * problem.cost[arm, problem.truest] <= there * problem.cost[arm, lane])
-
-
-@kernel
-def left_in(state: State) -> int:
-    """How many arms race in the lane."""
-    count = 0
-    for arm in range(state.pulls.shape[0]):
-        if racing(state, arm):
-            count += 1
-    return count
+    return bool(here * truest <= there * price)
 
 
 @kernel

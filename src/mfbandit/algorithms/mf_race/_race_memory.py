@@ -82,6 +82,8 @@ class RaceMemory(NamedTuple):
 
     beaten: Ints = integers("arms")
     """Whether an arm was shown not to be the best."""
+    last: Ints = integers("fidelities", "arms")
+    """How many blocks of each lane were open when that was shown: it is measured on none that is opened later."""
     lane: Ints = integers(1)
     """The place, from cheap to expensive, of the lane that is raced in."""
     gone: Ints = integers("arms")
@@ -140,8 +142,10 @@ def beat(state: State, arm: int) -> None:
     for other in range(state.pulls.shape[0]):
         if state.own.beaten[other] == 0:
             left += 1
-    if left > 1:
+    if left > 1 and state.own.beaten[arm] == 0:
         state.own.beaten[arm] = 1
+        for lane in range(state.own.last.shape[0]):
+            state.own.last[lane, arm] = state.blocks.opened[lane]
 
 
 @kernel

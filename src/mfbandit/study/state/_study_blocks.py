@@ -33,7 +33,7 @@ from mfbandit.study.state._planner import Planner
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_rows import list_rows
 
-__all__ = ["BlockBook", "RaceLog", "missing_cells", "write_blocks"]
+__all__ = ["BlockBook", "RaceLog", "arms_on_block", "missing_cells", "write_blocks"]
 
 #: A plan opens at most so many blocks of a lane in one round, or this share of those that are open, or a batch.
 _MOST_OPENED, _SHARE_OPENED = 8, 0.03
@@ -217,6 +217,16 @@ class RaceLog:
             f"{self._known} rewards so far are all 0 or 1, and nothing can be proven as if they were normal: "
             "declare reward='bernoulli' and start anew"
         )
+
+
+def arms_on_block(state: State, lane: int, position: int) -> list[int]:
+    """Who is or may yet be measured on a block that is open, those first who come farthest.
+
+    They are all arms that had not been beaten when it was opened. So it is the same whenever one looks.
+    """
+    own = state.own
+    found = np.flatnonzero((own.beaten == 0) | (own.last[lane] > position)).tolist()
+    return sorted(found, key=lambda arm: -int(state.pulls[arm, lane] + own.flying[arm, lane]))
 
 
 def missing_cells(settings: Settings, records: Iterable[Sequence[Any]]) -> list[int]:
