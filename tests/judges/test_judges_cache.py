@@ -9,7 +9,7 @@ import pytest
 
 from mfbandit.errors import InvalidInput, StorageError
 from mfbandit.judges import Grader, Judging
-from mfbandit.judges._grade_cache import GradeCache, Subject
+from mfbandit.judges.kept import GradeCache, Subject
 from mfbandit.study import create_study
 
 

@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from mfbandit.judges._grade_keys import content_key
+from mfbandit.judges.kept import content_key
 
 
 @dataclasses.dataclass

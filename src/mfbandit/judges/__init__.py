@@ -25,8 +25,9 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.judges._graders import Grader, Pace
+from mfbandit.judges._comparison import Comparison
+from mfbandit.judges._graders import Grader, Pace, Preference
 from mfbandit.judges._judging import Judging
 from mfbandit.judges._offline_graders import stand_in_graders
 
-__all__ = ["Grader", "Judging", "Pace", "stand_in_graders"]
+__all__ = ["Comparison", "Grader", "Judging", "Pace", "Preference", "stand_in_graders"]

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Bill", "GraderBill"]
+from mfbandit.judges._graders import Grader
+
+__all__ = ["Account", "Bill", "GraderBill"]
+
+
+@dataclass
+class Account:
+    """What was paid and what was spared, by grader."""
+
+    paid: dict[str, int]
+    cached: dict[str, int]
+    equal: dict[str, int]
+    answers: int = 0
+    at_full_price: float = 0.0
+    labelled: set[tuple[str, int]] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, graders: Mapping[str, Grader]) -> Account:
+        """An account on which nothing was paid."""
+        return cls(dict.fromkeys(graders, 0), dict.fromkeys(graders, 0), dict.fromkeys(graders, 0))
+
+    def count(self, grader: Grader, item: int, answer_price: float) -> None:
+        """Count a pull at its full price: labels of an item once."""
+        opened = not grader.per_item or (grader.name, item) not in self.labelled
+        if grader.per_item:
+            self.labelled.add((grader.name, item))
+        self.at_full_price += answer_price + (grader.full_price if opened else 0.0)
 
 
 @dataclass(frozen=True)
@@ -15,14 +42,23 @@ class GraderBill:
     name: str
     price: float
     paid: int
-    """Gradings that were paid for."""
+    """Gradings that were paid for: of each rater, and with `per_item` items."""
     cached: int
     """Gradings that were there already."""
+    equal: int = 0
+    """Gradings that nobody was asked for: the answer was the same as others'."""
+    raters: int = 1
+    per_item: bool = False
 
     @property
     def cost(self) -> float:
         """What it came to."""
         return self.price * self.paid
+
+    @property
+    def unit(self) -> str:
+        """What is paid for."""
+        return "labelled item" if self.per_item else "grading"
 
 
 @dataclass(frozen=True)
@@ -44,6 +80,12 @@ class Bill:
     everything: int
     """How many gradings it takes to grade every item for every candidate once."""
     currency: str = "$"
+    items: int = 0
+    """How many items there are."""
+    all_answers: int = 0
+    """How many answers there are in all, of every candidate to every item."""
+    at_full_price: float = 0.0
+    """What the same pulls would have cost with nothing kept; what a study counts."""
 
     @property
     def total(self) -> float:
@@ -51,15 +93,11 @@ class Bill:
         return sum(one.cost for one in self.graders) + self.answers * self.answer_price
 
     @property
-    def at_full_price(self) -> float:
-        """What the same gradings would have cost with nothing kept; what a study counts, but for failed calls."""
-        return sum((one.price + self.answer_price) * (one.paid + one.cached) for one in self.graders)
-
-    @property
     def everything_cost(self) -> float:
         """What it would cost to have everything graded by the truest grader."""
-        price = next(one.price for one in self.graders if one.name == self.truest)
-        return self.everything * (price + self.answer_price)
+        truest = next(one for one in self.graders if one.name == self.truest)
+        graded = self.items if truest.per_item else self.everything
+        return graded * truest.price * truest.raters + self.all_answers * self.answer_price
 
     def money(self, amount: float) -> str:
         """An amount for people."""
@@ -68,8 +106,9 @@ class Bill:
     @property
     def sentence(self) -> str:
         """The bill in words."""
-        paid, cached = (sum(getattr(one, name) for one in self.graders) for name in ("paid", "cached"))
+        paid, cached, equal = (sum(getattr(one, name) for one in self.graders) for name in ("paid", "cached", "equal"))
         more = f"; {cached:,} more came from the cache" if cached else ""
+        more += f"; {equal:,} were not needed, since answers were the same" if equal else ""
         everything = self.money(self.everything_cost)
         return (
             f"Paid {self.money(self.total)} for {paid:,} grading{'' if paid == 1 else 's'}{more}. To grade "
@@ -79,11 +118,13 @@ class Bill:
     @property
     def lines(self) -> list[str]:
         """One line per grader."""
-        found = [
-            f"{one.name}: {self.money(one.cost)} for {one.paid:,} gradings at {self.money(one.price)}"
-            f"{f' ({one.cached:,} from the cache)' if one.cached else ''}"
-            for one in self.graders
-        ]
+        found = []
+        for one in self.graders:
+            others = [f"{one.cached:,} from the cache"] if one.cached else []
+            others += [f"{one.equal:,} not needed, since answers were the same"] if one.equal else []
+            more = f" ({', '.join(others)})" if others else ""
+            units = f"{one.paid:,} {one.unit}{'' if one.paid == 1 else 's'}"
+            found.append(f"{one.name}: {self.money(one.cost)} for {units} at {self.money(one.price)}{more}")
         if self.answers and self.answer_price:
             amount = self.money(self.answers * self.answer_price)
             found.append(f"answers: {amount} for {self.answers:,} at {self.money(self.answer_price)}")

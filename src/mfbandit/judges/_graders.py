@@ -1,4 +1,4 @@
-"""Graders, the pace at which they may be called, and what their calls return."""
+"""Graders and preferences, the pace at which they may be called, and what their calls return."""
 
 from __future__ import annotations
 
@@ -9,11 +9,25 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mfbandit._checks import as_name, as_names, is_number
+from mfbandit._checks import as_list, as_name, as_names, check_distinct, is_number, is_whole
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.model import Fidelity, RewardKind
 
-__all__ = ["Calls", "Grader", "Pace", "called", "checked_score", "named_candidates"]
+__all__ = [
+    "Answering",
+    "Calls",
+    "Grader",
+    "Pace",
+    "Preference",
+    "as_graders",
+    "called",
+    "checked_score",
+    "named_candidates",
+    "opponents_of",
+]
+
+#: What a study counts for comparing an answer with a label, as a part of what the label costs.
+_COMPARISON = 1e-6
 
 
 @dataclass(frozen=True)
@@ -25,9 +39,10 @@ class Grader:
     name
         What people call it.
     grade
-        A function, or coroutine function, of an answer and an item; returns the score.
+        A function, or coroutine function, of an answer and an item; returns the score. With `label`, of an answer
+        and a label. With several `raters`, the number of the rater comes third.
     price
-        What one grading costs, above 0.
+        What one grading costs, above 0; with `per_item` what one item costs, whoever's answers to it are graded.
     bias
         How far its mean score may be from the truth; 0 for the grader that is the truth.
     per_second
@@ -39,26 +54,43 @@ class Grader:
     pair_bias
         How far the difference of two candidates' mean scores may be from the true one. What a grader adds to
         everybody cancels, so it may be less than two biases, which is the default.
+    per_item
+        Whether the price is paid once for an item and serves all candidates, as that of a reference label does.
+    label
+        With `per_item`: a function, or coroutine function, of an item that makes its label, once. It is kept, and
+        `grade` compares answers with it, which costs nothing. With several `raters`, the number of the rater comes
+        second.
+    raters
+        How many different people grade each answer, or label each item. The score is their mean. Each costs
+        `price`, and gets a number from 0 on, by which `grade` or `label` finds a person.
 
     Examples
     --------
     >>> Grader("length", lambda answer, item: min(1.0, len(answer) / 100), price=0.001, bias=0.2).name
     'length'
+    >>> def ask_expert(question):
+    ...     return {"2 + 2": "4"}[question]
+    >>> expert = Grader("expert", lambda answer, label: float(answer == label), 5.0, per_item=True, label=ask_expert)
+    >>> expert.fidelity(answer_price=0.01)
+    Fidelity('expert', cost=0.01, bias=0.0, block_cost=5.0)
     """
 
     name: str
-    grade: Callable[[Any, Any], float | Awaitable[float]]
+    grade: Callable[..., float | Awaitable[float]]
     price: float
     bias: float = 0.0
     per_second: float | None = None
     at_once: int | None = None
     timeout: float | None = None
     pair_bias: float | None = field(default=None, kw_only=True)
+    per_item: bool = field(default=False, kw_only=True)
+    label: Callable[..., Any] | None = field(default=None, kw_only=True)
+    raters: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         as_name(self.name, "the name of a grader", InvalidInput)
         if not callable(self.grade):
-            raise InvalidInput(f"grade of {self.name!r} must be a function of an answer and an item")
+            raise InvalidInput(f"grade of {self.name!r} must be a function of {self._graded}")
         for name in ("price", "per_second", "timeout", "at_once"):
             value = getattr(self, name)
             if value is None and name != "price":
@@ -67,10 +99,84 @@ class Grader:
                 raise InvalidInput(f"{name} of grader {self.name!r} must be a number > 0, got {value!r}")
         if self.at_once is not None and int(self.at_once) != self.at_once:
             raise InvalidInput(f"at_once of grader {self.name!r} must be a whole number, got {self.at_once!r}")
+        if not is_whole(self.raters) or self.raters < 1:
+            raise InvalidInput(f"raters of grader {self.name!r} must be a whole number >= 1, got {self.raters!r}")
+        if not isinstance(self.per_item, bool):
+            raise InvalidInput(f"per_item of grader {self.name!r} must be True or False, got {self.per_item!r}")
+        if self.label is not None and not callable(self.label):
+            raise InvalidInput(f"label of grader {self.name!r} must be a function of an item, got {self.label!r}")
+        if self.label is not None and not self.per_item:
+            raise InvalidInput(f"grader {self.name!r} has a label, which is made once per item: say per_item=True")
+
+    @property
+    def _graded(self) -> str:
+        """What `grade` is a function of, in words."""
+        return "an answer and an item"
+
+    @property
+    def full_price(self) -> float:
+        """What all raters cost together."""
+        return self.price * self.raters
 
     def fidelity(self, answer_price: float) -> Fidelity:
         """The grader as a fidelity; a pull is counted with the answer that it grades."""
-        return Fidelity(self.name, self.price + answer_price, self.bias, pair_bias=self.pair_bias)
+        if not self.per_item:
+            return Fidelity(self.name, self.full_price + answer_price, self.bias, pair_bias=self.pair_bias)
+        # Every pull of a study costs something, if next to nothing.
+        cost = answer_price or _COMPARISON * self.full_price
+        return Fidelity(self.name, cost, self.bias, pair_bias=self.pair_bias, block_cost=self.full_price)
+
+
+@dataclass(frozen=True)
+class Preference(Grader):
+    """Someone or something that says which of two answers is better.
+
+    A candidate's true score is how often its answer is preferred to an opponent's: that of one baseline, or of every
+    candidate in turn. Against itself, or an answer that is the same, a candidate scores one half, and nobody is asked.
+    Which of the two answers is shown first is tossed for each pair and item, so that whoever favours the first favours
+    nobody.
+
+    Parameters
+    ----------
+    name, price, bias, per_second, at_once, timeout, pair_bias, raters
+        As for `Grader`.
+    grade
+        A function, or coroutine function, of two answers and an item; returns 1 if the first is better, 0 if the
+        second is, 0.5 for a tie, or a share in between. With several `raters`, the number of the rater comes fourth.
+    against
+        The candidate to compare all others with; by default every candidate in turn.
+
+    Examples
+    --------
+    >>> longer = Preference("longer", lambda first, second, item: float(len(first) > len(second)), price=0.1)
+    >>> longer.against is None
+    True
+    """
+
+    against: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.per_item or self.label is not None:
+            raise InvalidInput(f"preference {self.name!r} compares two answers: it cannot be priced per item")
+
+    @property
+    def _graded(self) -> str:
+        return "two answers and an item"
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How answers are made, what they cost, and when two are the same."""
+
+    respond: Callable[[Any, Any], Any] | None
+    price: float
+    same: Callable[[Any, Any], bool] | None
+
+    @property
+    def shares(self) -> bool:
+        """Whether answers that are the same have one grade."""
+        return self.respond is not None and self.same is not None
 
 
 class Pace:
@@ -103,8 +209,12 @@ class Calls:
         }
         #: By what is graded and by whom.
         self.running: dict[Any, asyncio.Future[float]] = {}
-        #: By candidate and item.
-        self.answering: dict[Any, asyncio.Lock] = {}
+        #: By candidate and item, by item and grader, and by block.
+        self.locks: dict[Any, asyncio.Lock] = {}
+
+    def lock(self, *key: Any) -> asyncio.Lock:
+        """The lock of what is to be done once."""
+        return self.locks.setdefault(key, asyncio.Lock())
 
 
 async def called(function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None) -> Any:
@@ -126,6 +236,35 @@ def checked_score(kind: RewardKind, score: Any, said: str) -> float:
         span = "finite" if kind.low is None else f"between {low:g} and {high:g}"
         raise RewardError(f"{said}; a score must be {span}")
     return value
+
+
+def as_graders(graders: object, candidates: Mapping[str, Any]) -> dict[str, Grader]:
+    """Graders by name, or a refusal of those that do not grade the same thing."""
+    listed = as_list(graders, "graders must be a list of Grader objects", InvalidInput)
+    for one in listed:
+        if not isinstance(one, Grader):
+            raise InvalidInput(f"graders must be Grader objects, got {one!r}")
+    check_distinct([one.name for one in listed], "graders", InvalidInput)
+    preferences = [one for one in listed if isinstance(one, Preference)]
+    if preferences and len(preferences) < len(listed):
+        raise InvalidInput(
+            "graders must be all Grader or all Preference: scores and preferences are about different truths"
+        )
+    opponents = {one.against for one in preferences}
+    if len(opponents) > 1:
+        said = ", ".join(map(repr, sorted(map(str, opponents))))
+        raise InvalidInput(f"all preferences must be against the same opponent, got {said}")
+    for name in opponents - {None, *candidates}:
+        raise InvalidInput(f"preferences are against {name!r}, which is none of the candidates")
+    return {one.name: one for one in listed}
+
+
+def opponents_of(graders: Mapping[str, Grader], candidates: Mapping[str, Any]) -> tuple[str, ...]:
+    """Whom preferences are against; empty for scores."""
+    for one in graders.values():
+        if isinstance(one, Preference):
+            return tuple(candidates) if one.against is None else (one.against,)
+    return ()
 
 
 def named_candidates(candidates: Iterable[str] | Mapping[str, Any]) -> dict[str, Any]:

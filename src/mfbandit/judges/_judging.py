@@ -6,25 +6,29 @@ import asyncio
 import inspect
 import math
 import os
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mfbandit._checks import as_list, as_positive
+from mfbandit._checks import as_list, as_positive, is_number
 from mfbandit.algorithms import default_policy, read_policy
-from mfbandit.errors import InvalidInput, RewardError, StorageError, StudyError
+from mfbandit.errors import InvalidInput
 from mfbandit.judges._bill import Bill, GraderBill
-from mfbandit.judges._grade_cache import GradeCache, Subject
-from mfbandit.judges._graders import Calls, Grader, Pace, called, checked_score, named_candidates
-from mfbandit.judges._paid_study import PaidStudy, told_pulls
-from mfbandit.judges._true_grades import EXPECTED, KEPT, item_of, judged_problem
-from mfbandit.model import RewardKind
+from mfbandit.judges._comparison import Comparison, comparison_seed, present_problem
+from mfbandit.judges._equal_answers import equal, guarded
+from mfbandit.judges._graders import Answering, Grader, Pace, as_graders, named_candidates, opponents_of
+from mfbandit.judges._grading import Grading
+from mfbandit.judges._paid_study import PaidStudy
+from mfbandit.judges._scoring import Scoring
+from mfbandit.judges._true_grades import Conditions, judged_problem
+from mfbandit.judges.kept import GradeCache
+from mfbandit.model import Bounded, Problem, RewardKind
 from mfbandit.study.api import study_for
 from mfbandit.study.run import optimize
 
 if TYPE_CHECKING:
     from mfbandit.model import Pull
-    from mfbandit.study import Result, Study
+    from mfbandit.study import Result
 
 __all__ = ["Grader", "Judging", "Pace"]
 
@@ -40,14 +44,18 @@ class Judging:
         The questions, texts or tasks; a candidate's true score is its mean over all of them, graded by the
         truest grader.
     graders
-        Graders, one of which has bias 0.
+        `Grader` objects, one of which has bias 0, or `Preference` objects.
     respond
         A function, or coroutine function, of a candidate and an item that makes the answer to grade; each
         answer is made once. Without it graders get the candidate itself.
     answer_price
         What `respond` costs; part of the price of every pull.
+    same
+        A function of two answers that says whether all graders would treat them alike; by default whether they are
+        equal. Answers that are the same have one grade, and where all candidates left give the same answer
+        nobody is asked. None: every answer is graded.
     reward
-        The range of scores, as for `Problem`: [0, 1] by default.
+        The range of scores, as for `Problem`: [0, 1] by default, ``mf.Bounded(1, 5)`` for scores from 1 to 5.
     truth
         ``"these grades"``: every grade is made once and kept. ``"expected grade"``: every draw is graded
         anew, which graders that are not repeatable need if a second grading should agree. See the module.
@@ -82,6 +90,7 @@ class Judging:
         *,
         respond: Callable[[Any, Any], Any] | None = None,
         answer_price: float = 0.0,
+        same: Callable[[Any, Any], bool] | None = equal,
         reward: str | RewardKind = "bounded",
         truth: str = "these grades",
         cache: str | os.PathLike[str] | None = None,
@@ -91,58 +100,35 @@ class Judging:
         self.items: Sequence[Any] = as_list(items, "items must be a list", InvalidInput)
         if not self.items:
             raise InvalidInput("items are empty; graders need something to grade")
-        listed = as_list(graders, "graders must be a list of Grader objects", InvalidInput)
-        for one in listed:
-            if not isinstance(one, Grader):
-                raise InvalidInput(f"graders must be Grader objects, got {one!r}")
-        self.graders: dict[str, Grader] = {one.name: one for one in listed}
+        self.graders = as_graders(graders, self.candidates)
         if isinstance(answer_price, bool) or not 0.0 <= answer_price < math.inf:
             raise InvalidInput(f"answer_price must be a number >= 0, got {answer_price!r}")
-        self.answer_price = float(answer_price)
-        self.respond = respond
+        if same is not None and not callable(same):
+            raise InvalidInput(f"same must be a function of two answers, or None, got {same!r}")
         self.currency = currency
         self.truth = truth
-        fidelities = [one.fidelity(self.answer_price) for one in listed]
-        self.problem = judged_problem(self.candidates, self.items, fidelities, reward, truth)
-        self._truest = self.problem.fidelities[self.problem.truest].name
-        self._cache = GradeCache(cache, self.candidates, self.items, answered=respond is not None)
-        self._paces = {one.name: Pace(one.per_second) for one in listed}
-        self._paid = dict.fromkeys(self.graders, 0)
-        self._cached = dict.fromkeys(self.graders, 0)
-        self._made = 0
-        self._lost: set[tuple[str, int]] = set()
-        #: Of these the truest grader may have graded some; the last one was not when it was last looked at.
-        self._ungraded = [Subject(name, item) for name in self.candidates for item in range(len(self.items))]
-        # Locks and running calls belong to one event loop each.
-        self._loops: weakref.WeakKeyDictionary[Any, Calls] = weakref.WeakKeyDictionary()
+        conditions = Conditions(truth, self.items, opponents_of(self.graders, self.candidates))
+        fidelities = [one.fidelity(float(answer_price)) for one in self.graders.values()]
+        self.problem = judged_problem(self.candidates, fidelities, reward, conditions)
+        if conditions.opponents and self.problem.reward != Bounded(0.0, 1.0):
+            raise InvalidInput(f"preferences are shares between 0 and 1: leave reward out, got {reward!r}")
+        answering = Answering(respond, float(answer_price), None if same is None else guarded(same))
+        kept = GradeCache(cache, self.candidates, self.items, answered=respond is not None)
+        grading = Grading(self.candidates, self.items, self.graders, answering, kept)
+        self._scoring = Scoring(grading, conditions, self.problem.reward)
 
     def item_of(self, pull: Pull) -> int:
         """The position of the item that a pull is about."""
-        return item_of(pull, self.truth, len(self.items))
+        return self._scoring.conditions.of(pull)[0]
 
     async def evaluate(self, pull: Pull) -> float:
         """The score of a pull; pass this to `mfbandit.identify`, which runs many at once.
 
         A study that is stored and resumed needs its grades back: give a `cache`, or use
-        `Judging.identify`, which finds them in the study.
+        `Judging.identify`, which finds them in the study. Only `Judging.identify` knows which candidates are left, and
+        asks nobody where all of these give the same answer.
         """
-        subject, name = self._subject(pull), pull.fidelity
-        known = self._cache.grade(subject, name)
-        if known is not None:
-            self._cached[name] += 1
-            return known
-        loop = self._loops.setdefault(asyncio.get_running_loop(), Calls(self.graders.values()))
-        key = (subject, name)
-        if key in loop.running:
-            score = await asyncio.shield(loop.running[key])
-            self._cached[name] += 1
-            return score
-        task = asyncio.ensure_future(self._ask(loop, subject, name, pull.study))
-        loop.running[key] = task
-        try:
-            return await task
-        finally:
-            loop.running.pop(key, None)
+        return await self._scoring.score(pull)
 
     def grade(self, pull: Pull) -> float:
         """The score of a pull, outside of an event loop."""
@@ -161,156 +147,107 @@ class Judging:
         Where grades are kept, a race that has seen all grades by the truest grader is certain, and names
         candidates that are tied in `result.tied`. Other policies may know all grades and still have no
         certificate. Then the best is found by counting, and the status is "complete".
+
+        On an item that all candidates left answer alike, a race asks nobody and counts the low end of the range for
+        all of them. `result.differences` is not touched by that. Means would be too low, and are None.
         """
+        return self._run(self.problem, self._scoring, max_cost, settings)
+
+    def compare(
+        self, new: str, old: str, margin: float = 0.02, *, max_cost: float | None = None, **settings: Any
+    ) -> Comparison:
+        """Whether a new candidate is not worse than an old one by more than a margin.
+
+        Parameters
+        ----------
+        new, old
+            Names of two candidates.
+        margin
+            How much worse the new one may be, in units of the score, at least 0.
+        max_cost
+            Never pay more than this; whoever has shown nothing by then has not passed.
+        settings
+            As for `identify`; delta (0.05) is the probability with which the verdict may be wrong. The seed is made
+            from the content of the two and of the items, so that a changed candidate meets the items in a new order.
+
+        Returns
+        -------
+        Comparison
+            True if the new candidate was shown not to be worse by more than the margin. It ends as soon as that, or
+            the opposite, is shown.
+
+        Examples
+        --------
+        >>> grader = Grader("exact", lambda answer, item: float(item % 10 < answer), price=1.0)
+        >>> judging = Judging({"v1": 8, "v2": 9, "v3": 2}, range(200), [grader])
+        >>> bool(judging.compare("v2", "v1", progress=False)), judging.compare("v3", "v1", progress=False).verdict
+        (True, 'worse')
+        """
+        if not is_number(margin) or not 0.0 <= margin < math.inf:
+            raise InvalidInput(f"margin must be a number >= 0, got {margin!r}")
+        present_problem(self.problem, new, old, 0.0)  # refuses names that are none
+        settings = {"seed": comparison_seed(self.candidates, new, old, self.items), **settings}
+        if settings.get("storage") is not None:
+            settings.setdefault("name", f"compare {new} with {old}")
+        problem = present_problem(self.problem, new, old, float(margin))
+        scoring = replace(self._scoring, present={new: float(margin)})
+        return Comparison.of(new, old, float(margin), self._run(problem, scoring, max_cost, settings))
+
+    def bill(self) -> Bill:
+        """What was paid so far, by grader."""
+        account, answering = self._scoring.grading.account, self._scoring.grading.answering
+        return Bill(
+            graders=tuple(
+                GraderBill(
+                    name,
+                    one.price,
+                    account.paid[name],
+                    account.cached[name],
+                    account.equal[name],
+                    one.raters,
+                    one.per_item,
+                )
+                for name, one in self.graders.items()
+            ),
+            answers=account.answers,
+            answer_price=answering.price,
+            truest=self.problem.fidelities[self.problem.truest].name,
+            everything=len(self.candidates) * len(self.items) * max(1, len(self._scoring.conditions.opponents)),
+            currency=self.currency,
+            items=len(self.items),
+            all_answers=len(self.candidates) * len(self.items),
+            at_full_price=account.at_full_price,
+        )
+
+    def _run(self, problem: Problem, scoring: Scoring, max_cost: float | None, settings: dict[str, Any]) -> Result:
+        """Run a study of a problem whose pulls are scored."""
         limit = math.inf if max_cost in (None, math.inf) else as_positive(max_cost, "max_cost", InvalidInput)
         running = {name: settings.pop(name) for name in inspect.signature(optimize).parameters if name in settings}
-        chosen = read_policy(settings.get("policy") or default_policy(self.problem))
+        chosen = read_policy(settings.get("policy") or default_policy(problem))
         if chosen.objective == "regret":
             raise InvalidInput(
                 f"policy {chosen.label!r} spends a budget: use mfbandit.allocate with judging.problem.without_blocks()"
             )
-        study = study_for(self.problem, settings, running.get("workers", 1))
-        self._recall(study)
-        free_draws = 1000 + 10 * len(self.candidates) * len(self.items)
+        stored = bool(getattr(settings.get("storage"), "url", settings.get("storage")))
+        spares = chosen.on_blocks and scoring.can_spare(stored)
+        study = study_for(scoring.sparing(problem) if spares else problem, settings, running.get("workers", 1))
+        scoring.begin(study, spares)
+        scoring.recall(study)
         paid_study: Any = PaidStudy(
             study,
-            self._price,
-            lambda: self._cache.paid(study.identity),
+            scoring.owed,
+            lambda: scoring.paid(study),
             limit,
             # A race uses no item twice, and is over when all are used.
-            lambda: not chosen.on_blocks and self._all_known(),
-            free_draws,
+            lambda: not chosen.on_blocks and scoring.all_known(problem),
+            1000 + 10 * len(self.candidates) * len(self.items),
         )
-        result: Result = optimize(paid_study, self.evaluate, **running)
-        self._recall(study)
-        said: dict[str, Any] = {"cost": self._cache.paid(study.identity)}
+        result: Result = optimize(paid_study, scoring.score, **running)
+        scoring.recall(study)
+        said: dict[str, Any] = {"cost": scoring.paid(study), "arms": scoring.without_false_means(result.arms, study)}
         if result.status == "complete":
-            left = [name for name in self.candidates if name not in result.retired]
-            said |= {"best": max(left, key=self._kept_mean), "confidence": 1.0}
+            left = [name for name in problem.arms if name not in result.retired]
+            said |= {"best": max(left, key=lambda name: scoring.kept_mean(problem, name)), "confidence": 1.0}
         for name, value in said.items():  # the result is new, and nobody has seen it yet
             object.__setattr__(result, name, value)
         return result
-
-    def bill(self) -> Bill:
-        """What was paid so far, by grader."""
-        return Bill(
-            graders=tuple(
-                GraderBill(name, one.price, self._paid[name], self._cached[name]) for name, one in self.graders.items()
-            ),
-            answers=self._made,
-            answer_price=self.answer_price,
-            truest=self._truest,
-            everything=len(self.candidates) * len(self.items),
-            currency=self.currency,
-        )
-
-    def _subject(self, pull: Pull) -> Subject:
-        """What a pull is about; a draw of its own if every draw is graded anew."""
-        anew = self.truth == EXPECTED
-        return Subject(pull.arm, self.item_of(pull), f"{pull.study} {pull.index}" if anew else "")
-
-    def _price(self, pull: Pull) -> float:
-        """What a pull would cost now."""
-        subject = self._subject(pull)
-        if self._cache.grade(subject, pull.fidelity) is not None:
-            return 0.0
-        made = self.respond is None or self._cache.answer(subject) is not None
-        return self.graders[pull.fidelity].price + (0.0 if made else self.answer_price)
-
-    def _all_known(self) -> bool:
-        """Whether the truest grader graded every item for every candidate, once and for all."""
-        while self.truth == KEPT and self._ungraded:
-            if self._cache.grade(self._ungraded[-1], self._truest) is None:
-                break
-            self._ungraded.pop()
-        return not self._ungraded
-
-    def _kept_mean(self, candidate: str) -> float:
-        """The mean of all grades of a candidate by the truest grader, all of which are known."""
-        grades = (self._cache.grade(Subject(candidate, item), self._truest) for item in range(len(self.items)))
-        return math.fsum(grade for grade in grades if grade is not None) / len(self.items)
-
-    def _recall(self, study: Study) -> None:
-        """Take the grades of a stored study from its log, and see that they are one set of grades."""
-        if not study.storage.url:
-            return
-        if self.truth == EXPECTED and self.respond is not None and self._cache.path is None:
-            raise InvalidInput(
-                "the expected grade is about answers that are made once: a study that is stored needs "
-                "cache='a file', where Judging keeps them from one run to the next"
-            )
-        for pull, score in told_pulls(study):
-            subject, name = self._subject(pull), pull.fidelity
-            known = self._cache.grade(subject, name)
-            if known is None:
-                self._recall_answer(subject, study.identity)
-                price = self.graders[name].price
-                self._cache.keep_grade(subject, name, score, study=study.identity, price=price)
-            elif known != score and not subject.draw:
-                raise StudyError(
-                    f"grader {name!r} gave candidate {pull.arm!r} {score:g} and {known:g} on item {subject.item}, so "
-                    f"there is no one set of grades: resume study {study.name!r} with the cache it was started "
-                    "with, and let all its processes share one"
-                )
-
-    def _recall_answer(self, subject: Subject, study: str) -> None:
-        """Count an answer that must have been made and was not kept."""
-        where = subject[:2]
-        if self.respond is not None and self._cache.answer(subject) is None and where not in self._lost:
-            self._lost.add(where)
-            self._cache.keep_payment(study, self.answer_price, "an answer that was not kept")
-
-    async def _ask(self, loop: Calls, subject: Subject, name: str, study: str) -> float:
-        """Have an answer graded, and keep the grade."""
-        grader = self.graders[name]
-        answer = await self._answer(loop, subject, study)
-        where = f"for candidate {subject.candidate!r}, item {subject.item}"
-        limit = loop.at_once[name]
-        paid = False
-        if limit is not None:
-            await limit.acquire()
-        try:
-            pause = self._paces[name].wait(asyncio.get_running_loop().time())
-            if pause > 0.0:
-                await asyncio.sleep(pause)
-            self._paid[name] += 1
-            paid = True
-            score = await called(grader.grade, (answer, self.items[subject.item]), grader.timeout)
-            value = checked_score(self.problem.reward, score, f"grader {name!r} gave {score!r} {where}")
-            paid = False
-        except RewardError:
-            raise
-        except TimeoutError:
-            raise StudyError(f"grader {name!r} did not answer within {grader.timeout:g} s {where}") from None
-        except Exception as error:
-            raise StudyError(f"grader {name!r} raised {type(error).__name__}: {error} {where}") from error
-        finally:
-            if limit is not None:
-                limit.release()
-            if paid:  # for nothing: it failed, or was cancelled
-                self._cache.keep_payment(study, grader.price, f"grader {name!r} {where}")
-        return self._cache.keep_grade(subject, name, value, study=study, price=grader.price)
-
-    async def _answer(self, loop: Calls, subject: Subject, study: str) -> Any:
-        """The candidate's answer to an item; made once."""
-        if self.respond is None:
-            return self.candidates[subject.candidate]
-        where = f"for candidate {subject.candidate!r}, item {subject.item}"
-        async with loop.answering.setdefault(subject[:2], asyncio.Lock()):
-            known = self._cache.answer(subject)
-            if known is not None:
-                return known[0]
-            self._made += 1
-            paid = True
-            try:
-                made = await called(self.respond, (self.candidates[subject.candidate], self.items[subject.item]), None)
-                kept = self._cache.keep_answer(subject, made, study=study, price=self.answer_price)
-                paid = False
-            except StorageError as error:
-                raise StorageError(f"respond {where}: {error}") from None
-            except Exception as error:
-                raise StudyError(f"respond raised {type(error).__name__}: {error} {where}") from error
-            finally:
-                if paid:  # for nothing: it failed, was cancelled, or cannot be kept
-                    self._cache.keep_payment(study, self.answer_price, f"respond {where}")
-            return kept

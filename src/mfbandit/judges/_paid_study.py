@@ -11,7 +11,7 @@ without them: the study goes on for some time, to reach its certificate, and end
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.model import Pull
@@ -35,8 +35,8 @@ class PaidStudy:
     ----------
     study
         The study; it has no limit of its own.
-    price_of
-        What a pull would cost now.
+    owed
+        What is to be paid for a pull now, by what it is for: two pulls may need the same answer.
     paid
         What was paid for the study so far.
     limit
@@ -50,17 +50,17 @@ class PaidStudy:
     def __init__(
         self,
         study: Study,
-        price_of: Callable[[Pull], float],
+        owed: Callable[[Pull], Mapping[Any, float]],
         paid: Callable[[], float],
         limit: float,
         known: Callable[[], bool],
         free_draws: int,
     ) -> None:
         self._study = study
-        self._price_of, self._paid, self._known = price_of, paid, known
+        self._owed, self._paid, self._known = owed, paid, known
         self._limit = limit * (1.0 + _SLACK)
         self._free_draws = free_draws
-        self._reserved: dict[int, float] = {}
+        self._reserved: dict[int, Mapping[Any, float]] = {}
         #: Whether the next pull has to wait until it is known what those under way cost.
         self._waits = False
         #: How it ended, if not by itself.
@@ -92,14 +92,21 @@ class PaidStudy:
                 self._ended = "complete"
                 return []
         for position, pull in enumerate(pulls):
-            price = self._price_of(pull)
-            if price and self._paid() + sum(self._reserved.values()) + price > self._limit:
+            owed = self._owed(pull)
+            if owed and self._paid() + self._sum_with(owed) > self._limit:
                 self._study.release(pulls[position:])
                 self._waits = bool(self._reserved)
                 self._ended = None if self._waits else "max_cost"
                 return pulls[:position]
-            self._reserved[pull.id] = price
+            self._reserved[pull.id] = owed
         return pulls
+
+    def _sum_with(self, owed: Mapping[Any, float]) -> float:
+        """What all that is under way costs, with something more."""
+        everything = dict(owed)
+        for one in self._reserved.values():
+            everything.update(one)
+        return math.fsum(everything.values())
 
     def tell(self, pull: Pull, *arguments: Any, **options: Any) -> bool:
         """Report the reward of a pull."""

@@ -1,8 +1,9 @@
-"""Grades and answers that were paid for, so that none is paid for twice; in memory, and in a file if there is one.
+"""Grades, answers and labels that were paid for, so that none is paid for twice; in memory, or in a file.
 
 A file has one JSON object per line, in the order in which they were paid for. Of two grades of the same
 thing the first counts, in every process that uses the file. Each line also says what it cost and which
-study paid, so the file is the account of that study, too.
+study paid, so the file is the account of that study, too. Some lines say on which blocks of a study no grader was
+asked, since all answers were the same.
 """
 
 from __future__ import annotations
@@ -12,19 +13,22 @@ import logging
 import os
 import reprlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from mfbandit.errors import InvalidInput, StorageError
-from mfbandit.judges._grade_keys import content_key
+from mfbandit.judges.kept._grade_keys import content_key
 
-__all__ = ["GradeCache", "Subject"]
+__all__ = ["GradeCache", "Same", "Subject"]
 
 _logger = logging.getLogger("mfbandit")
 
 _Key = tuple[str, ...]
+
+#: Whether two answers are the same.
+Same = Callable[[Any, Any], bool]
 
 
 class Subject(NamedTuple):
@@ -33,6 +37,8 @@ class Subject(NamedTuple):
     candidate: str
     item: int
     draw: str = ""
+    like: str = ""
+    """The key under which its grades are kept; empty for that of the candidate."""
 
 
 class GradeCache:
@@ -64,6 +70,11 @@ class GradeCache:
         self._items = [self._key_of(f"item {position}", item, unkeyed=position) for position, item in enumerate(items)]
         self._grades: dict[_Key, float] = {}
         self._answers: dict[_Key, Any] = {}
+        #: The candidates that answered each item, in the order of their answers, and the first who gave the same.
+        self._answered: dict[str, list[str]] = {}
+        self._likes: dict[_Key, str] = {}
+        self._labels: dict[_Key, Any] = {}
+        self._equal: dict[tuple[str, str, int], bool] = {}
         self._paid: dict[str, float] = {}
         self._read_to = self._lines = self._inode = 0
         self._lock = threading.RLock()
@@ -74,18 +85,20 @@ class GradeCache:
                 self._repair(file)
             self._catch_up()
 
-    def grade(self, subject: Subject, grader: str) -> float | None:
-        """The grade, if it was given before, by whatever process."""
-        key = self._grade_key(subject, grader)
+    def grade(self, subject: Subject, grader: str, rater: int | None = None) -> float | None:
+        """The grade, or what one of several raters gave, if it was given before, by whatever process."""
+        key = self.grade_key(subject, grader, rater)
         with self._lock:
             if key not in self._grades:
                 self._catch_up()
             return self._grades.get(key)
 
-    def keep_grade(self, subject: Subject, grader: str, score: float, *, study: str, price: float) -> float:
+    def keep_grade(
+        self, subject: Subject, grader: str, score: float, *, study: str, price: float, rater: int | None = None
+    ) -> float:
         """Keep a grade and what it cost; returns the grade that counts."""
-        key = self._grade_key(subject, grader)
-        names = dict(zip(("candidate", "item", "grader", "draw"), key, strict=False))
+        key = self.grade_key(subject, grader, rater)
+        names = {name: part for name, part in zip(_GRADED, key, strict=True) if part}
         self._append({**names, "score": score, "study": study, "price": price})
         return self._grades[key]
 
@@ -99,14 +112,63 @@ class GradeCache:
 
     def keep_answer(self, subject: Subject, answer: Any, *, study: str, price: float) -> Any:
         """Keep an answer and what it cost; returns the answer that counts."""
-        if self.path is not None and not _is_json(answer):
-            raise StorageError(
-                f"the answer is {reprlib.repr(answer)}, which a cache file cannot keep as it is: "
-                "return a text, a number, or lists and dicts of these"
-            )
+        self._check_kept("answer", answer)
         candidate, item = key = self._answer_key(subject)
         self._append({"candidate": candidate, "item": item, "answer": answer, "study": study, "price": price})
         return self._answers[key]
+
+    def alike(self, subject: Subject, same: Same) -> Subject:
+        """The subject with the key of the first candidate that gave the same answer, under which its grades are kept.
+
+        Answers are kept in one order, so this is the same in every process that uses the file.
+        """
+        candidate, item = key = self._answer_key(subject)
+        with self._lock:
+            if key not in self._likes:
+                answer = self._answers[key]
+                given = self._answered[item]
+                self._likes[key] = next(
+                    other for other in given if other == candidate or same(self._answers[other, item], answer)
+                )
+            return subject._replace(like=self._likes[key])
+
+    def label(self, subject: Subject, grader: str, rater: int | None) -> tuple[Any] | None:
+        """The label of an item by a grader, in a tuple; None if there is none yet."""
+        key = self._label_key(subject, grader, rater)
+        with self._lock:
+            if key not in self._labels:
+                self._catch_up()
+            return (self._labels[key],) if key in self._labels else None
+
+    def keep_label(
+        self, subject: Subject, grader: str, rater: int | None, label: Any, *, study: str, price: float
+    ) -> Any:
+        """Keep the label of an item and what it cost; returns the label that counts."""
+        self._check_kept("label", label)
+        key = self._label_key(subject, grader, rater)
+        names = {name: part for name, part in zip(_GRADED[1:], key, strict=True) if part}
+        self._append({**names, "label": label, "study": study, "price": price})
+        return self._labels[key]
+
+    def equal(self, study: str, grader: str, block: int) -> bool | None:
+        """Whether no grader is asked on a block of a study, since all answers are the same; None if it is not said."""
+        with self._lock:
+            if (study, grader, block) not in self._equal:
+                self._catch_up()
+            return self._equal.get((study, grader, block))
+
+    def equal_blocks(self, study: str, grader: str) -> list[int]:
+        """The blocks of a study on which no grader was asked, from the first on."""
+        with self._lock:
+            self._catch_up()
+            return sorted(
+                block for (one, by, block), same in self._equal.items() if same and (one, by) == (study, grader)
+            )
+
+    def keep_equal(self, study: str, grader: str, block: int, equal: bool) -> bool:
+        """Say whether all answers on a block are the same; returns what counts: whoever says it first."""
+        self._append({"study": study, "grader": grader, "block": block, "equal": equal, "price": 0.0})
+        return self._equal[study, grader, block]
 
     def keep_payment(self, study: str, price: float, why: str) -> None:
         """Keep account of money that bought nothing, such as a call that failed."""
@@ -130,9 +192,29 @@ class GradeCache:
     def _answer_key(self, subject: Subject) -> tuple[str, str]:
         return self._candidates[subject.candidate], self._items[subject.item]
 
-    def _grade_key(self, subject: Subject, grader: str) -> _Key:
-        key = (*self._answer_key(subject), grader)
-        return (*key, subject.draw) if subject.draw else key
+    def grade_key(self, subject: Subject, grader: str, rater: int | None = None) -> _Key:
+        """What tells a grade from all others."""
+        candidate, item = self._answer_key(subject)
+        return subject.like or candidate, item, grader, subject.draw, "" if rater is None else str(rater)
+
+    def own_key(self, subject: Subject) -> str:
+        """The key of a candidate."""
+        return self._candidates[subject.candidate]
+
+    def item_key(self, subject: Subject) -> str:
+        """The key of an item."""
+        return self._items[subject.item]
+
+    def _label_key(self, subject: Subject, grader: str, rater: int | None) -> _Key:
+        return self.grade_key(subject, grader, rater)[1:]
+
+    def _check_kept(self, what: str, value: Any) -> None:
+        """Refuse what a file cannot give back."""
+        if self.path is not None and not _is_json(value):
+            raise StorageError(
+                f"the {what} is {reprlib.repr(value)}, which a cache file cannot keep as it is: "
+                "return a text, a number, or lists and dicts of these"
+            )
 
     def _append(self, line: dict[str, Any]) -> None:
         with self._lock:
@@ -151,13 +233,17 @@ class GradeCache:
 
     def _learn(self, line: Mapping[str, Any]) -> None:
         """Take in a line; the first of two for one key counts, and both were paid."""
-        if "nothing" not in line:
-            key: _Key = (str(line["candidate"]), str(line["item"]))
-            if "grader" in line:
-                draw = (str(line["draw"]),) if "draw" in line else ()
-                self._grades.setdefault((*key, str(line["grader"]), *draw), float(line["score"]))
-            else:
-                self._answers.setdefault(key, line["answer"])
+        if "equal" in line:
+            self._equal.setdefault((str(line["study"]), str(line["grader"]), int(line["block"])), bool(line["equal"]))
+        elif "label" in line:
+            self._labels.setdefault(_read_key(line)[1:], line["label"])
+        elif "grader" in line:
+            self._grades.setdefault(_read_key(line), float(line["score"]))
+        elif "nothing" not in line:
+            candidate, item = str(line["candidate"]), str(line["item"])
+            if (candidate, item) not in self._answers:
+                self._answers[candidate, item] = line["answer"]
+                self._answered.setdefault(item, []).append(candidate)
         if "study" in line:
             study = str(line["study"])
             self._paid[study] = self._paid.get(study, 0.0) + float(line["price"])
@@ -214,6 +300,16 @@ class GradeCache:
             yield
         except OSError as error:
             raise StorageError(f"the cache {str(path)!r} cannot be used: {error.strerror or error}") from error
+
+
+#: What a line says a grade is of; what is empty is left out.
+_GRADED = ("candidate", "item", "grader", "draw", "rater")
+
+
+def _read_key(line: Mapping[str, Any]) -> _Key:
+    """The key of the grade or label that a line holds."""
+    needed = _GRADED[1:3] if "label" in line else _GRADED[:3]
+    return tuple(str(line[name]) if name in needed else str(line.get(name, "")) for name in _GRADED)
 
 
 def _is_whole(text: bytes) -> bool:

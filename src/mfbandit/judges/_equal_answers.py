@@ -1,0 +1,99 @@
+"""Questions that need no grader: all candidates that are left give the same answer.
+
+Two equal answers to an item have one grade, whoever gave them. So where all candidates that are, or may yet be,
+measured on a block answer alike, every difference on it is 0 whatever the grade is, and nobody need be asked. The block
+is not passed over: all of them get the low end of the range for it. Sums and means of a candidate then lack the same
+amount as those of all others, and every difference is what it would be with the grade.
+
+What makes this right is that a block is either graded for all who are measured on it, or for nobody:
+
+- Who may be measured is fixed when the block is opened (`Study.arms_on_block`): those who had not lost by then. Nobody
+  joins later, and candidates that pause are asked for their answers ahead of their turn.
+- What was found is kept, and whoever says it first counts. So it is the same in all processes, after a restart, and
+  after an answer could not be made at first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import MfbanditError, StudyError
+from mfbandit.judges.kept import Subject
+
+if TYPE_CHECKING:
+    from mfbandit.judges._grading import Grading
+    from mfbandit.model import Pull
+    from mfbandit.study import Study
+
+__all__ = ["EqualAnswers", "equal", "guarded"]
+
+
+def equal(first: Any, second: Any) -> bool:
+    """Whether two answers are equal, and of one kind: 1 and True are not.
+
+    Examples
+    --------
+    >>> equal("yes", "yes"), equal(1, True)
+    (True, False)
+    """
+    return type(first) is type(second) and bool(first == second)
+
+
+def guarded(same: Any) -> Any:
+    """A function that says whether two answers are the same, with a sentence for what it raises."""
+
+    def asked(first: Any, second: Any) -> bool:
+        try:
+            return bool(same(first, second))
+        except Exception as error:
+            raise StudyError(f"same raised {type(error).__name__}: {error}") from error
+
+    return asked
+
+
+class EqualAnswers:
+    """Says of which blocks of a race all answers are the same."""
+
+    def __init__(self, study: Study, grading: Grading) -> None:
+        self._study, self._grading = study, grading
+
+    def worth(self, pull: Pull) -> list[str]:
+        """The candidates whose answers to compare for a pull; none if they may cost more than a grade does.
+
+        Two are compared anyway, since both will be measured. More may pause, and be beaten before their turn.
+        """
+        grading = self._grading
+        names = self._study.arms_on_block(pull)
+        more = grading.answering.price * (len(names) - 2)
+        return list(names) if more <= grading.graders[pull.fidelity].full_price else []
+
+    def known(self, pull: Pull) -> bool | None:
+        """Whether nobody is asked about the block of a pull, if that was found out."""
+        return self._grading.cache.equal(pull.study, pull.fidelity, pull.index)
+
+    async def on(self, pull: Pull, subject: Subject) -> bool:
+        """Whether all who are measured on the block of a pull give the same answer, so that nobody is asked."""
+        found = self.known(pull)
+        if found is not None:
+            return found
+        async with self._grading.calls.lock("block", pull.study, pull.fidelity, pull.index):
+            found = self.known(pull)
+            if found is None:
+                found = await self._all_same(pull, subject)
+                found = self._grading.cache.keep_equal(pull.study, pull.fidelity, pull.index, found)
+        return found
+
+    async def _all_same(self, pull: Pull, subject: Subject) -> bool:
+        grading, names = self._grading, self.worth(pull)
+        own = grading.kept_as(subject, True).like
+        others = [subject._replace(candidate=name) for name in names if name != subject.candidate]
+        # Those that are known cost nothing, and often settle it.
+        for other in sorted(others, key=lambda one: not grading.made(one)):
+            try:
+                await grading.answer(other, pull.study)
+            except MfbanditError:
+                # Its own pull will say so; whoever does not answer does not answer alike.
+                return False
+            if grading.kept_as(other, True).like != own:
+                return False
+        return bool(others)

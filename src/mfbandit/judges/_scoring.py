@@ -1,0 +1,195 @@
+"""The pulls of a study as answers to grade: what each is about, what it costs now, and what its score is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.judges._equal_answers import EqualAnswers
+from mfbandit.judges._grading import Grading, Task
+from mfbandit.judges._paid_study import told_pulls
+from mfbandit.judges._true_grades import EXPECTED, KEPT, Conditions, with_words
+from mfbandit.judges.kept import Subject
+from mfbandit.model import Problem, RewardKind
+
+if TYPE_CHECKING:
+    from mfbandit.model import Pull
+    from mfbandit.study import ArmResult, Study
+
+__all__ = ["Scoring"]
+
+#: Rounding that a score may differ by from the same score in a log.
+_SLACK = 1e-9
+
+
+@dataclass
+class Scoring:
+    """Scores the pulls of studies."""
+
+    grading: Grading
+    conditions: Conditions
+    kind: RewardKind
+    """What graders may say."""
+    present: dict[str, float] = field(default_factory=dict)
+    """What is added to the scores of a candidate, in a comparison."""
+    races: dict[str, EqualAnswers] = field(default_factory=dict)
+    """Studies in which nobody is asked where all answers are the same, by identity."""
+    unshared: set[str] = field(default_factory=set)
+    """Studies whose answers are not kept, so that every candidate has grades of its own."""
+    _lost: set[tuple[str, int]] = field(default_factory=set)
+    _ungraded: list[tuple[Subject, Subject | None]] | None = None
+
+    @property
+    def low(self) -> float:
+        """What counts where nobody is asked."""
+        return 0.0 if self.kind.low is None else float(self.kind.low)
+
+    # Pulls
+
+    async def score(self, pull: Pull) -> float:
+        """The score of a pull."""
+        task, opponent, race = self._task(pull)
+        grading, grader = self.grading, task.grader
+        if race is not None:
+            await grading.answer(task.subject, pull.study)
+        if race is not None and await race.on(pull, task.subject):
+            grading.account.equal[grader.name] += grader.raters
+            score = self.low
+        elif opponent is None:
+            score = await grading.grade(task)
+        else:
+            score = await grading.prefer(task, opponent)
+        grading.account.count(grader, task.subject.item, grading.answering.price)
+        return score + self.present.get(pull.arm, 0.0)
+
+    def owed(self, pull: Pull) -> dict[Any, float]:
+        """What is to be paid for a pull now, by what it is for."""
+        task, opponent, race = self._task(pull)
+        grading, subject = self.grading, task.subject
+        same = None if race is None else race.known(pull)
+        if same:
+            return {}
+        needed = {subject.candidate} | ({opponent.candidate} if opponent else set())
+        if race is not None and same is None:
+            needed |= set(race.worth(pull))
+        unmade = [name for name in needed if not grading.made(subject._replace(candidate=name))]
+        price = grading.answering.price
+        return {("answer", name, subject.item): price for name in unmade if price} | grading.owed(task, opponent)
+
+    def _task(self, pull: Pull) -> tuple[Task, Subject | None, EqualAnswers | None]:
+        """What a pull wants graded, the opponent if it is a preference, and who knows of equal answers."""
+        item, opponent = self.conditions.of(pull)
+        anew = self.conditions.truth == EXPECTED
+        subject = Subject(pull.arm, item, f"{pull.study} {pull.index}" if anew else "")
+        race = self.races.get(pull.study)
+        # Draws that have nothing in common must not share a grade; those of a race are on one item.
+        shares = self.grading.answering.shares and pull.study not in self.unshared and (race is not None or not anew)
+        task = Task(subject, self.grading.graders[pull.fidelity], pull.study, self.kind, shares)
+        return task, None if opponent is None else subject._replace(candidate=opponent), race
+
+    # Studies
+
+    def can_spare(self, stored: bool) -> bool:
+        """Whether nobody need be asked where all answers are the same.
+
+        Whoever goes on with a stored study must find the answers that were compared.
+        """
+        return self.grading.answering.shares and (not stored or self.grading.cache.path is not None)
+
+    def sparing(self, problem: Problem) -> Problem:
+        """The problem in which items that all candidates left answer alike need no grader; its truth says so."""
+        words = f"{problem.truth}; an item that all candidates left answer alike counts {self.low:g} for each"
+        return with_words(problem, words)
+
+    def begin(self, study: Study, spares: bool) -> None:
+        """Begin or go on with a study."""
+        if spares:
+            self.races[study.identity] = EqualAnswers(study, self.grading)
+        elif study.storage.url and self.grading.cache.path is None:
+            self.unshared.add(study.identity)
+
+    def paid(self, study: Study) -> float:
+        """What was paid for a study, in all its runs."""
+        return self.grading.cache.paid(study.identity)
+
+    def recall(self, study: Study) -> None:
+        """Take the grades of a stored study from its log, and see that they are one set of grades."""
+        if not study.storage.url:
+            return
+        answering, cache = self.grading.answering, self.grading.cache
+        if self.conditions.truth == EXPECTED and answering.respond is not None and cache.path is None:
+            raise InvalidInput(
+                "the expected grade is about answers that are made once: a study that is stored needs "
+                "cache='a file', where Judging keeps them from one run to the next"
+            )
+        for pull, score in told_pulls(study):
+            task, opponent, race = self._task(pull)
+            if race is not None and race.known(pull) is None:
+                raise StudyError(
+                    f"the cache has no answers to item {task.subject.item} that study {study.name!r} has compared: "
+                    "resume it with the cache it was started with"
+                )
+            told = score - self.present.get(pull.arm, 0.0)
+            same = race is not None and race.known(pull)
+            known = self.low if same else self.grading.known(task, opponent)
+            if known is None:
+                self._recall_answer(task.subject, study.identity)
+                self.grading.remember(task, opponent, told)
+            elif abs(known - told) > _SLACK and not task.subject.draw:
+                raise StudyError(
+                    f"grader {pull.fidelity!r} gave candidate {pull.arm!r} {told:g} and {known:g} on item "
+                    f"{task.subject.item}, so there is no one set of grades: resume study {study.name!r} with the "
+                    "cache it was started with, and let all its processes share one"
+                )
+
+    def _recall_answer(self, subject: Subject, study: str) -> None:
+        """Count an answer that must have been made and was not kept."""
+        where = subject[:2]
+        if not self.grading.made(subject) and where not in self._lost:
+            self._lost.add(where)
+            price = self.grading.answering.price
+            self.grading.cache.keep_payment(study, price, "an answer that was not kept")
+
+    def without_false_means(self, arms: Iterable[ArmResult], study: Study) -> tuple[ArmResult, ...]:
+        """What is known of each arm, but for means that count items for which nobody was asked."""
+        if study.identity not in self.races:
+            return tuple(arms)
+        equal = {name: self.grading.cache.equal_blocks(study.identity, name)[:1] for name in self.grading.graders}
+
+        def true_mean(arm: ArmResult, name: str) -> float | None:
+            return None if any(block < arm.pulls[name] for block in equal[name]) else arm.means[name]
+
+        return tuple(replace(arm, means={name: true_mean(arm, name) for name in arm.means}) for arm in arms)
+
+    # Policies that are no race
+
+    def all_known(self, problem: Problem) -> bool:
+        """Whether the truest grader graded every item for every candidate, once and for all."""
+        if self.conditions.truth != KEPT:
+            return False
+        if self._ungraded is None:
+            self._ungraded = [cell for name in problem.arms for cell in self._cells(name)]
+        while self._ungraded:
+            # The last one was not graded when it was last looked at.
+            if self._kept(problem, *self._ungraded[-1]) is None:
+                break
+            self._ungraded.pop()
+        return not self._ungraded
+
+    def kept_mean(self, problem: Problem, candidate: str) -> float:
+        """The mean of all grades of a candidate by the truest grader, all of which are known."""
+        grades = [self._kept(problem, *cell) for cell in self._cells(candidate)]
+        return math.fsum(grade for grade in grades if grade is not None) / len(grades)
+
+    def _cells(self, candidate: str) -> Iterable[tuple[Subject, Subject | None]]:
+        """What the true score of a candidate is the mean of."""
+        for item in range(len(self.conditions.items)):
+            for opponent in self.conditions.opponents or (None,):
+                yield Subject(candidate, item), None if opponent is None else Subject(opponent, item)
+
+    def _kept(self, problem: Problem, subject: Subject, opponent: Subject | None) -> float | None:
+        grader = self.grading.graders[problem.fidelities[problem.truest].name]
+        return self.grading.known(Task(subject, grader, "", self.kind, self.grading.answering.shares), opponent)

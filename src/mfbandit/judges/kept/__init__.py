@@ -1,0 +1,6 @@
+"""Grades, answers and labels that are kept by their content, so that nothing is paid for twice."""
+
+from mfbandit.judges.kept._grade_cache import GradeCache, Same, Subject
+from mfbandit.judges.kept._grade_keys import content_key
+
+__all__ = ["GradeCache", "Same", "Subject", "content_key"]
