@@ -44,7 +44,8 @@ class Comparison:
     verdict: str
     """"not worse", "worse" or "undecided"."""
     difference: tuple[float, float]
-    """By how much the new one is better, at least and at most, at the confidence asked for."""
+    """By how much the new one is better, at least and at most. Each end holds by itself at the confidence asked for.
+    The verdict bounds one of them: the levels are nested, since a null hypothesis that is farther off loses more."""
     confidence: float
     """How sure the verdict is, or that which seems right so far."""
     cost: float
@@ -62,8 +63,12 @@ class Comparison:
             low, high = result.differences[old]
         elif result.best == old:
             high, low = (-end for end in result.differences[new])
-        difference = low - margin, high - margin
-        return cls(new, old, margin, verdict, difference, result.confidence, result.cost, result)
+        low, high = low - margin, high - margin
+        if verdict == _NOT_WORSE:
+            low = max(low, -margin)
+        elif verdict == _WORSE:
+            high = min(high, -margin)
+        return cls(new, old, margin, verdict, (low, high), result.confidence, result.cost, result)
 
     def __bool__(self) -> bool:
         """Whether the new one was shown not to be worse by more than the margin."""
