@@ -1,41 +1,82 @@
-r"""Choose the best of four prompts with a small judge, a large judge and people, and pay little.
+r"""Choose the best of six prompts on 200 questions, with 32 calls at once, and pay little.
 
-Runs offline: the graders below are stand-ins. A grader that asks a real model is five lines::
+Runs offline in some seconds: the model and the people below are stand-ins that take 50 to 300 ms for each call. With a
+real model, `ask_model` is five lines::
 
-    async def large_judge(answer, item):
+    async def ask_model(prompt, question):
         reply = await client.messages.create(model="...", max_tokens=5, messages=[
-            {"role": "user", "content": f"Question: {item}\nAnswer: {answer}\nGood answer? 1 or 0."}])
-        return float(reply.content[0].text.strip() == "1")
+            {"role": "user", "content": f"{prompt}\n\n{question}"}])
+        return reply.content[0].text.strip()
 
-    graders = [Grader("large judge", large_judge, price=0.01, bias=0.05, per_second=5, timeout=30), ...]
-
-The stand-ins always say the same. Real judges and people may not: by default the answer is about the grades
-that they gave, each asked for once. With ``truth="expected grade"`` every draw is graded anew, and the answer
-is about the grade to be expected.
+All prompts answer the same questions, one question after the other, and a prompt that has lost answers no more. People
+say what the right answer to a question is, once for all prompts, and only where the prompts left do not agree.
 """
 
-from mfbandit.judges import Judging
-from mfbandit.judges_offline import stand_in_graders
+import asyncio
+import random
+import time
 
-# The share of questions to which people would like the answer: what the study is to find out.
+from mfbandit.judges import Grader, Judging
+
+# How much of what is asked the model understands with each prompt: what the study is to find out.
 PROMPTS = {
-    "Answer the question.": 0.45,
-    "Answer the question. Think step by step.": 0.82,
-    "Answer in one sentence.": 0.55,
-    "You are a helpful expert. Answer the question.": 0.60,
+    "Answer with A, B, C or D.": 0.55,
+    "Think step by step. Then answer with A, B, C or D.": 0.85,
+    "You are an expert. Answer with A, B, C or D.": 0.60,
+    "Answer with A, B, C or D. Be careful.": 0.62,
+    "Which is right: A, B, C or D?": 0.50,
+    "First rule out what is wrong. Then answer with A, B, C or D.": 0.70,
 }
+QUESTIONS = [f"Question {number}: ..." for number in range(200)]
+AT_ONCE = 32
+LEAST_SECONDS, MOST_SECONDS = 0.05, 0.3
+ANSWER_PRICE, LABEL_PRICE = 0.002, 0.30
+
+
+def right_answer(question: str) -> str:
+    return random.Random(question).choice("ABCD")
+
+
+async def waiting(*call: str) -> None:
+    """What a call takes."""
+    await asyncio.sleep(random.Random(str(call)).uniform(LEAST_SECONDS, MOST_SECONDS))
+
+
+async def ask_model(prompt: str, question: str) -> str:
+    await waiting(prompt, question)
+    # A hard question is hard with every prompt, and one mistake is the most common.
+    hardness = random.Random(f"how hard is {question}").random()
+    luck = random.Random(f"{prompt} {question}").uniform(-0.15, 0.15)
+    if PROMPTS[prompt] + luck > hardness:
+        return right_answer(question)
+    return random.Random(f"a mistake in {question}").choice("ABCD")
+
+
+async def ask_people(question: str) -> str:
+    await waiting("people", question)
+    return right_answer(question)
 
 
 def main() -> None:
-    questions = [f"question {number}" for number in range(400)]
-    judging = Judging(list(PROMPTS), questions, stand_in_graders(PROMPTS), reward="bernoulli")
-    result = judging.identify(delta=0.05, workers=8, progress=False)
-    print(f"Best prompt: {result.best!r} ({result.status}, confidence {result.confidence:.3f})")
-    print(result.certificate["claim"])
+    people = Grader(
+        "people", lambda answer, label: float(answer == label), price=LABEL_PRICE, per_item=True, label=ask_people
+    )
+    judging = Judging(
+        list(PROMPTS), QUESTIONS, [people], respond=ask_model, answer_price=ANSWER_PRICE, reward="bernoulli"
+    )
+    started = time.perf_counter()
+    result = judging.identify(delta=0.05, workers=AT_ONCE, progress=False)
+    seconds = time.perf_counter() - started
+
     bill = judging.bill()
-    print(bill.sentence)
-    for line in bill.lines:
-        print(f"  {line}")
+    print(f"Best prompt: {result.best!r} ({result.status}, confidence {result.confidence:.3f})")
+    everything = len(PROMPTS) * len(QUESTIONS)
+    print(f"Money: {bill.money(bill.total)} instead of {bill.money(bill.everything_cost)} for everything")
+    print(f"  {bill.answers:,} answers of {everything:,}, {bill.graders[0].paid} labels of {len(QUESTIONS)}")
+    # All answers and labels, 32 at once.
+    calls = everything + len(QUESTIONS)
+    all_seconds = calls * (LEAST_SECONDS + MOST_SECONDS) / 2 / AT_ONCE
+    print(f"Time: {seconds:.1f} s instead of {all_seconds:.1f} s, with {AT_ONCE} calls at once")
 
 
 if __name__ == "__main__":

@@ -13,8 +13,22 @@ DATA = Path(__file__).parents[2] / "shared" / "data"
 def test_choosing_a_prompt(capsys):
     runpy.run_path(str(EXAMPLES / "choose_prompt.py"), run_name="__main__")
     out = capsys.readouterr().out
-    assert out.startswith("Best prompt: 'Answer the question. Think step by step.' (certified")
-    assert "Paid $" in out
+    assert out.startswith("Best prompt: 'Think step by step. Then answer with A, B, C or D.' (certified")
+    assert "Money: $" in out
+    assert "with 32 calls at once" in out
+
+
+def test_a_gate_for_a_prompt(capsys, tmp_path):
+    names = runpy.run_path(str(EXAMPLES / "test_prompt_gate.py"))
+    gate = names["test_the_new_prompt_is_not_worse"]
+    gate(tmp_path)
+    first = capsys.readouterr().out
+    gate(tmp_path)
+    assert "'new' is not worse than 'old' by more than 0.05" in first
+    assert "Paid $0.00" in capsys.readouterr().out
+    gate.__globals__["NEW"] = "Guess."
+    with pytest.raises(AssertionError, match=r"'new' is worse than 'old' by more than 0\.05"):
+        gate(tmp_path)
 
 
 def test_ads_without_their_data(capsys, monkeypatch, tmp_path):

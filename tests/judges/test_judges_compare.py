@@ -32,7 +32,7 @@ def test_a_gate_says_yes_no_or_nothing():
     assert (passed.verdict, passed.cost) == ("not worse", better.bill().total)
     low, high = passed.difference
     assert -0.02 <= low <= true_difference(better) <= high
-    assert passed.statement.startswith("'new' is not worse than 'old' by more than 0.02, with confidence 0.95: it is")
+    assert passed.statement.startswith("'new' is not worse than 'old' by more than 0.02, with confidence 0.95: the di")
     failed = worse.compare("new", "old", progress=False)
     assert not failed
     assert failed.verdict == "worse"

@@ -78,7 +78,7 @@ class Comparison:
     def statement(self) -> str:
         """The verdict in words."""
         least, most = self.difference
-        seen = f"it is better by {least:+.3g} to {most:+.3g}"
+        seen = f"the difference lies between {least:+.3g} and {most:+.3g}"
         by = f"by more than {self.margin:g}" if self.margin else "at all"
         sure = f"with confidence {1.0 - self.result.delta:g}"
         if self.verdict == _NOT_WORSE:

@@ -15,6 +15,7 @@ What makes this right is that a block is either graded for all who are measured 
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import MfbanditError, StudyError
@@ -69,19 +70,49 @@ class EqualAnswers:
 
     def known(self, pull: Pull) -> bool | None:
         """Whether nobody is asked about the block of a pull, if that was found out."""
-        return self._grading.cache.equal(pull.study, pull.fidelity, pull.index)
+        return self._grading.cache.equal(*_key(pull))
 
     async def on(self, pull: Pull, subject: Subject) -> bool:
         """Whether all who are measured on the block of a pull give the same answer, so that nobody is asked."""
-        found = self.known(pull)
-        if found is not None:
-            return found
-        async with self._grading.calls.lock("block", pull.study, pull.fidelity, pull.index):
-            found = self.known(pull)
-            if found is None:
-                found = await self._all_same(pull, subject)
-                found = self._grading.cache.keep_equal(pull.study, pull.fidelity, pull.index, found)
+        deciding = self._grading.calls.deciding
+        while (found := self.known(pull)) is None:
+            if self._differs(pull, subject):
+                return self._say(pull, False)
+            if _key(pull) not in deciding:
+                return await self._decide(pull, subject)
+            await deciding[_key(pull)].wait()
         return found
+
+    def _differs(self, pull: Pull, subject: Subject) -> bool:
+        """Whether an answer that is there differs, so that there is no need to wait for others."""
+        own = self._grading.kept_as(subject, True).like
+        others = (subject._replace(candidate=name) for name in self.worth(pull))
+        return any(self._grading.kept_as(one, True).like != own for one in others if self._grading.made(one))
+
+    def _say(self, pull: Pull, same: bool) -> bool:
+        """Say what was found, to those who wait for it, too; returns what counts."""
+        kept = self._grading.cache.keep_equal(*_key(pull), same)
+        waiting = self._grading.calls.deciding.get(_key(pull))
+        if waiting is not None:
+            waiting.set()
+        return kept
+
+    async def _decide(self, pull: Pull, subject: Subject) -> bool:
+        """Compare all answers, until somebody else has seen two that differ."""
+        calls = self._grading.calls
+        said = calls.deciding[_key(pull)] = asyncio.Event()
+        compared = calls.keep(asyncio.ensure_future(self._all_same(pull, subject)))
+        heard: asyncio.Future[bool] = asyncio.ensure_future(said.wait())
+        try:
+            # Answers that are being made are needed anyway: they are not called off.
+            waiting: set[asyncio.Future[bool]] = {compared, heard}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            found = self.known(pull)
+            return self._say(pull, compared.result()) if found is None else found
+        finally:
+            heard.cancel()
+            calls.deciding.pop(_key(pull), None)
+            said.set()
 
     async def _all_same(self, pull: Pull, subject: Subject) -> bool:
         grading, names = self._grading, self.worth(pull)
@@ -96,4 +127,10 @@ class EqualAnswers:
                 return False
             if grading.kept_as(other, True).like != own:
                 return False
+            if self.known(pull) is not None:
+                break
         return bool(others)
+
+
+def _key(pull: Pull) -> tuple[str, str, int]:
+    return pull.study, pull.fidelity, pull.index

@@ -209,8 +209,23 @@ class Calls:
         }
         #: By what is graded and by whom.
         self.running: dict[Any, asyncio.Future[float]] = {}
-        #: By candidate and item, by item and grader, and by block.
+        #: By candidate and item, and by item and grader.
         self.locks: dict[Any, asyncio.Lock] = {}
+        #: Blocks of which it is being found out whether all answers are the same.
+        self.deciding: dict[Any, asyncio.Event] = {}
+        self._kept: set[asyncio.Future[Any]] = set()
+
+    def keep(self, task: asyncio.Future[bool]) -> asyncio.Future[bool]:
+        """Let a task end by itself, even if nobody waits for it any more."""
+
+        def ended(one: asyncio.Future[bool]) -> None:
+            self._kept.discard(one)
+            if not one.cancelled():
+                one.exception()  # whoever waited was told
+
+        self._kept.add(task)
+        task.add_done_callback(ended)
+        return task
 
     def lock(self, *key: Any) -> asyncio.Lock:
         """The lock of what is to be done once."""
