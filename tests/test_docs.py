@@ -84,6 +84,17 @@ def test_lower_bounds_are_plain():
     assert all(re.fullmatch(r"[a-z-]+(\[[a-z0-9]+\])?==[0-9.]+", pin) for pin in pins)
 
 
+def test_the_page_about_judges(capsys):
+    code = "".join(re.findall(r"```python\n(.*?)```", (DOCS / "judges.md").read_text(), flags=re.DOTALL))
+    exec(compile(code, "judges.md", "exec"), {})
+    first, bill, labelled, preferred, gate = capsys.readouterr().out.splitlines()
+    assert first == "step by step certified"
+    assert bill.startswith("Paid $")
+    assert labelled.startswith("step by step people: $")
+    assert preferred == "step by step step by step"
+    assert gate.startswith("not worse 'careful' is not worse than 'short' by more than 0.05, with confidence 0.95: the")
+
+
 def test_the_page_about_blocks(tmp_path, capsys):
     text = (DOCS / "blocks.md").read_text()
     (settings,) = re.findall(r"```toml\n(.*?)```", text, flags=re.DOTALL)

@@ -86,11 +86,12 @@ def test_differences_are_those_of_the_grades(seed, workers):
     assert truths[result.best] == max(truths.values())
     assert mf.verify(result.certificate).valid
     # Every answer is made once, and every distinct answer graded once at most.
-    assert len(world.made) == len(set(world.made)) == judging.bill().answers
+    assert len(world.made) == len(set(world.made))
     assert len(world.graded) == len(set(world.graded)) < result.pulls / 2
     [bill] = judging.bill().graders
-    assert bill.paid == len(world.graded)
-    assert 0 <= bill.paid + bill.equal + bill.cached - result.pulls <= result.unfinished
+    if workers == 1:  # calls that are out when the answer is found may be called off
+        assert (judging.bill().answers, bill.paid) == (len(world.made), len(world.graded))
+        assert bill.paid + bill.equal == result.pulls
     assert "were not needed, since answers were the same" in judging.bill().sentence
     # A mean would count items that nobody graded.
     assert all(
@@ -199,6 +200,14 @@ def test_the_expected_grade_of_equal_answers_is_one_draw():
     before = len(asked)
     other = judging.identify(progress=False, policy="lucb-top:independent=true", delta=0.2, max_cost=300.0)
     assert len(asked) - before == other.pulls
+
+
+def test_scores_without_a_range_share_no_grade():
+    world = World(2, candidates=2)
+    human = Grader("human", lambda answer, item: random.Random(f"{answer} {item}").gauss(0.0, 1.0), price=1.0)
+    setup = world.judging([human], truth="expected grade", reward=mf.Gaussian())
+    result = setup.identify(progress=False, max_cost=40.0)
+    assert setup.bill().graders[0].paid == result.pulls == 40
 
 
 def test_told_pulls_of_two_graders_share_answers(tmp_path):

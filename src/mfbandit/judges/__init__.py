@@ -21,6 +21,9 @@ For graders that always say the same, both are the same number, and the first is
 since it claims no more than was measured and never pays for more than every grade once. What a certificate
 claims says which of the two was meant, and a study that was started for one cannot be resumed for the other.
 
+**Equal answers** of two candidates to an item have one grade, in either truth: where all candidates left answer alike,
+their differences are 0, and nobody is asked. Such an item counts the low end of the range for all of them.
+
 What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
 the rooms above it in CONTRIBUTING.md.
 """

@@ -53,7 +53,7 @@ class Judging:
     same
         A function of two answers that says whether all graders would treat them alike; by default whether they are
         equal. Answers that are the same have one grade, and where all candidates left give the same answer
-        nobody is asked. None: every answer is graded.
+        nobody is asked. None, and with scores that have no range: every answer is graded.
     reward
         The range of scores, as for `Problem`: [0, 1] by default, ``mf.Bounded(1, 5)`` for scores from 1 to 5.
     truth
@@ -112,7 +112,9 @@ class Judging:
         self.problem = judged_problem(self.candidates, fidelities, reward, conditions)
         if conditions.opponents and self.problem.reward != Bounded(0.0, 1.0):
             raise InvalidInput(f"preferences are shares between 0 and 1: leave reward out, got {reward!r}")
-        answering = Answering(respond, float(answer_price), None if same is None else guarded(same))
+        # Differences of scores without a range are taken for normal, which those of shared grades, often 0, are not.
+        ranged = self.problem.reward.low is not None
+        answering = Answering(respond, float(answer_price), guarded(same) if same is not None and ranged else None)
         kept = GradeCache(cache, self.candidates, self.items, answered=respond is not None)
         grading = Grading(self.candidates, self.items, self.graders, answering, kept)
         self._scoring = Scoring(grading, conditions, self.problem.reward)

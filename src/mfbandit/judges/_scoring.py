@@ -45,7 +45,7 @@ class Scoring:
     @property
     def low(self) -> float:
         """What counts where nobody is asked."""
-        return 0.0 if self.kind.low is None else float(self.kind.low)
+        return float(self.kind.low or 0.0)
 
     # Pulls
 
