@@ -1,5 +1,6 @@
 """The gate for changes: either verdict is certified, and nothing passes that was not shown."""
 
+import math
 import random
 
 import pytest
@@ -128,3 +129,9 @@ def test_names_and_margins_are_checked():
     ]:
         with pytest.raises(InvalidInput, match=sentence):
             setup.compare(*arguments)
+    with pytest.raises(InvalidInput, match="compare takes a margin, and no epsilon"):
+        setup.compare("new", "old", epsilon=0.1)
+    with pytest.raises(InvalidInput, match="a race of two candidates on shared items, got policy 'lucb-top:indep"):
+        setup.compare("new", "old", policy="lucb-top:independent=true")
+    nothing = setup.compare("new", "old", max_cost=0.5, progress=False)
+    assert (bool(nothing), nothing.cost, nothing.difference) == (False, 0.0, (-math.inf, math.inf))

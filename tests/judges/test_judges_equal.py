@@ -202,6 +202,12 @@ def test_the_expected_grade_of_equal_answers_is_one_draw():
     assert len(asked) - before == other.pulls
 
 
+def test_a_study_without_blocks_has_no_arms_on_them():
+    study = mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0)]))
+    with pytest.raises(StudyError, match="does not compare arms on blocks"):
+        study.arms_on_block(study.ask()[0])
+
+
 def test_scores_without_a_range_share_no_grade():
     world = World(2, candidates=2)
     human = Grader("human", lambda answer, item: random.Random(f"{answer} {item}").gauss(0.0, 1.0), price=1.0)

@@ -187,6 +187,12 @@ class Judging:
         """
         if not is_number(margin) or not 0.0 <= margin < math.inf:
             raise InvalidInput(f"margin must be a number >= 0, got {margin!r}")
+        if settings.get("epsilon"):
+            raise InvalidInput("compare takes a margin, and no epsilon")
+        if not read_policy(settings.get("policy") or default_policy(self.problem)).on_blocks:
+            raise InvalidInput(
+                f"compare is a race of two candidates on shared items, got policy {settings['policy']!r}"
+            )
         present_problem(self.problem, new, old, 0.0)  # refuses names that are none
         settings = {"seed": comparison_seed(self.candidates, new, old, self.items), **settings}
         if settings.get("storage") is not None:
@@ -244,9 +250,13 @@ class Judging:
             lambda: not chosen.on_blocks and scoring.all_known(problem),
             1000 + 10 * len(self.candidates) * len(self.items),
         )
-        result: Result = optimize(paid_study, scoring.score, **running)
-        scoring.recall(study)
-        said: dict[str, Any] = {"cost": scoring.paid(study), "arms": scoring.without_false_means(result.arms, study)}
+        try:
+            result: Result = optimize(paid_study, scoring.score, **running)
+            scoring.recall(study)
+            arms = scoring.without_false_means(result.arms, study)
+        finally:
+            scoring.end(study)
+        said: dict[str, Any] = {"cost": scoring.paid(study), "arms": arms}
         if result.status == "complete":
             left = [name for name in problem.arms if name not in result.retired]
             said |= {"best": max(left, key=lambda name: scoring.kept_mean(problem, name)), "confidence": 1.0}

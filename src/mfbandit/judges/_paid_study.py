@@ -92,7 +92,7 @@ class PaidStudy:
                 self._ended = "complete"
                 return []
         for position, pull in enumerate(pulls):
-            owed = self._owed(pull)
+            owed = self._owed(pull) if self._limit < math.inf else {}
             if owed and self._paid() + self._sum_with(owed) > self._limit:
                 self._study.release(pulls[position:])
                 self._waits = bool(self._reserved)

@@ -53,9 +53,11 @@ class Scoring:
         """The score of a pull."""
         task, opponent, race = self._task(pull)
         grading, grader = self.grading, task.grader
-        if race is not None:
+        same = grading.cache.equal(pull.study, grader.name, pull.index)
+        if race is not None and same is None:
             await grading.answer(task.subject, pull.study)
-        if race is not None and await race.on(pull, task.subject):
+            same = await race.on(pull, task.subject)
+        if same:
             grading.account.equal[grader.name] += grader.raters
             score = self.low
         elif opponent is None:
@@ -110,6 +112,10 @@ class Scoring:
             self.races[study.identity] = EqualAnswers(study, self.grading)
         elif study.storage.url and self.grading.cache.path is None:
             self.unshared.add(study.identity)
+
+    def end(self, study: Study) -> None:
+        """Let go of a study; what was found out about its blocks is kept."""
+        self.races.pop(study.identity, None)
 
     def paid(self, study: Study) -> float:
         """What was paid for a study, in all its runs."""
