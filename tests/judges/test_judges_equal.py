@@ -76,7 +76,7 @@ def check_differences(world, result, score=None):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("workers", [1, 6])
-def test_differences_are_those_of_the_grades(seed, workers):
+def test_differences_are_those_of_the_grades(seed, workers, tmp_path):
     world = World(seed)
     judging = world.judging(reward="bernoulli")
     result = judging.identify(progress=False, workers=workers, delta=0.2)
@@ -87,7 +87,7 @@ def test_differences_are_those_of_the_grades(seed, workers):
     assert mf.verify(result.certificate).valid
     # Every answer is made once, and every distinct answer graded once at most.
     assert len(world.made) == len(set(world.made))
-    assert len(world.graded) == len(set(world.graded)) < result.pulls / 2
+    assert len(world.graded) == len(set(world.graded)) < result.pulls / 3
     [bill] = judging.bill().graders
     if workers == 1:  # calls that are out when the answer is found may be called off
         assert (judging.bill().answers, bill.paid) == (len(world.made), len(world.graded))
@@ -97,6 +97,7 @@ def test_differences_are_those_of_the_grades(seed, workers):
     assert all(
         arm.means == {"human": None} for arm in result.arms if arm.pulls["human"] == result.arms[0].pulls["human"]
     )
+    result.report(tmp_path / "report.html")
     claim = result.certificate["claim"]
     assert "; an item that all candidates left answer alike counts 0 for each" in claim
 

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -77,6 +78,22 @@ def test_labels_are_paid_within_the_limit_and_only_where_answers_differ():
     setup.identify(progress=False, delta=0.01)
     for item, *_ in people.asked:
         assert len({respond(skill, item) for skill in SKILLS.values()}) > 1
+
+
+def test_threads_share_answers_and_labels():
+    people, made = Labels(), []
+
+    def slowly(candidate, item):
+        made.append((candidate, item))
+        return respond(candidate, item)
+
+    setup = judging([Grader("people", matches, 2.0, per_item=True, label=people)], respond=slowly, same=None)
+    study = create_study(setup.problem, policy="mf-race:batch=20")
+    pulls = study.ask(60)
+    with ThreadPoolExecutor(8) as crew:
+        scores = list(crew.map(setup.grade, pulls * 2))
+    assert scores[:60] == scores[60:]
+    assert (len(people.asked), len(made)) == (20, 60)
 
 
 def test_a_price_per_item_without_a_label_is_paid_once():

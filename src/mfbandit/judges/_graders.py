@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+import os
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +22,7 @@ __all__ = [
     "Pace",
     "Preference",
     "as_graders",
+    "background_loop",
     "called",
     "checked_score",
     "named_candidates",
@@ -230,6 +233,20 @@ class Calls:
     def lock(self, *key: Any) -> asyncio.Lock:
         """The lock of what is to be done once."""
         return self.locks.setdefault(key, asyncio.Lock())
+
+
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+_loops_lock = threading.Lock()
+
+
+def background_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of this process for calls from threads: only in one loop are calls of the same thing one call."""
+    with _loops_lock:
+        # A process that was forked has the loop, but not the thread that runs it.
+        if os.getpid() not in _loops:
+            _loops[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=_loops[os.getpid()].run_forever, name="mfbandit-judges", daemon=True).start()
+        return _loops[os.getpid()]
 
 
 async def called(function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None) -> Any:

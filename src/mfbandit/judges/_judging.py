@@ -16,7 +16,15 @@ from mfbandit.errors import InvalidInput
 from mfbandit.judges._bill import Bill, GraderBill
 from mfbandit.judges._comparison import Comparison, comparison_seed, present_problem
 from mfbandit.judges._equal_answers import equal, guarded
-from mfbandit.judges._graders import Answering, Grader, Pace, as_graders, named_candidates, opponents_of
+from mfbandit.judges._graders import (
+    Answering,
+    Grader,
+    Pace,
+    as_graders,
+    background_loop,
+    named_candidates,
+    opponents_of,
+)
 from mfbandit.judges._grading import Grading
 from mfbandit.judges._paid_study import PaidStudy
 from mfbandit.judges._scoring import Scoring
@@ -133,8 +141,13 @@ class Judging:
         return await self._scoring.score(pull)
 
     def grade(self, pull: Pull) -> float:
-        """The score of a pull, outside of an event loop."""
-        return asyncio.run(self.evaluate(pull))
+        """The score of a pull, outside of an event loop; may be called by many threads at once."""
+        running = asyncio.run_coroutine_threadsafe(self.evaluate(pull), background_loop())
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()
+            raise
 
     def identify(self, *, max_cost: float | None = None, **settings: Any) -> Result:
         """Find the best candidate; takes what `mfbandit.identify` takes, such as delta and workers.
