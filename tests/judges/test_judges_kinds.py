@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
@@ -94,6 +95,23 @@ def test_threads_share_answers_and_labels():
         scores = list(crew.map(setup.grade, pulls * 2))
     assert scores[:60] == scores[60:]
     assert (len(people.asked), len(made)) == (20, 60)
+
+
+def test_functions_that_block_run_as_many_at_once_as_there_are_workers():
+    meeting = threading.Barrier(20)
+
+    def together(candidate, item):
+        meeting.wait(30)
+        return respond(candidate, item)
+
+    people = Grader("people", matches, price=1.0, per_item=True, label=lambda item: RIGHT[item])
+    setup = judging([people], respond=together)
+    pulls = create_study(setup.problem, policy="mf-race:batch=20").ask(20)
+
+    async def run():
+        return await asyncio.gather(*map(setup.evaluate, pulls))
+
+    assert len(asyncio.run(run())) == 20
 
 
 def test_a_price_per_item_without_a_label_is_paid_once():

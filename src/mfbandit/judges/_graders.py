@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import math
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mfbandit._checks import as_list, as_name, as_names, check_distinct, is_number, is_whole
@@ -235,25 +238,38 @@ class Calls:
         return self.locks.setdefault(key, asyncio.Lock())
 
 
+#: As many functions that block may run at once; who wants fewer says `workers` or `at_once`.
+_MOST_THREADS = 512
+# By process: one that was forked has the objects of its parent, but not the threads that make them work.
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
-_loops_lock = threading.Lock()
+_crews: dict[int, ThreadPoolExecutor] = {}
+_first_use = threading.Lock()
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
     """The event loop of this process for calls from threads: only in one loop are calls of the same thing one call."""
-    with _loops_lock:
-        # A process that was forked has the loop, but not the thread that runs it.
+    with _first_use:
         if os.getpid() not in _loops:
             _loops[os.getpid()] = asyncio.new_event_loop()
             threading.Thread(target=_loops[os.getpid()].run_forever, name="mfbandit-judges", daemon=True).start()
         return _loops[os.getpid()]
 
 
+def _crew() -> ThreadPoolExecutor:
+    """The threads of this process for functions that block; those of an event loop are hardly more than its cores."""
+    with _first_use:
+        if os.getpid() not in _crews:
+            _crews[os.getpid()] = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="mfbandit-judges")
+        return _crews[os.getpid()]
+
+
 async def called(function: Callable[..., Any], arguments: tuple[Any, ...], timeout: float | None) -> Any:
     """Call a function or a coroutine function; what blocks does so in a thread of its own."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await asyncio.wait_for(function(*arguments), timeout)
-    found = await asyncio.wait_for(asyncio.to_thread(function, *arguments), timeout)
+    blocking = partial(contextvars.copy_context().run, function, *arguments)
+    running = asyncio.get_running_loop().run_in_executor(_crew(), blocking)
+    found = await asyncio.wait_for(running, timeout)
     return await asyncio.wait_for(found, timeout) if inspect.isawaitable(found) else found
 
 
