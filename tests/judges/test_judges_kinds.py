@@ -57,12 +57,12 @@ def test_a_label_is_made_once_and_serves_all_candidates(workers, tmp_path):
     assert len(people.asked) == len(set(people.asked)) == setup.bill().graders[0].paid < 60
     answers = setup.bill().answers
     assert result.cost == pytest.approx(setup.bill().total) == pytest.approx(2.0 * len(people.asked) + 0.25 * answers)
-    # Pulls that were out at the end may have opened a block that the study does not count.
-    assert 0 <= setup.bill().at_full_price - result.certificate["cost"] <= result.unfinished_cost + 1e-9
     assert setup.bill().everything_cost == 60 * 2.0 + 180 * 0.25
     assert f"for {len(people.asked)} labelled items at $2.00" in setup.bill().lines[0]
-    again = judging([grader], answer_price=0.25, cache=tmp_path / "grades", same=None)
-    assert again.identify(progress=False, workers=workers).cost <= result.unfinished_cost
+    if workers == 1:  # with more, it is luck which pulls are out at the end
+        assert setup.bill().at_full_price == pytest.approx(result.certificate["cost"])
+        again = judging([grader], answer_price=0.25, cache=tmp_path / "grades", same=None)
+        assert again.identify(progress=False).cost == 0.0
     assert mf.verify(result.certificate).valid
 
 

@@ -132,13 +132,13 @@ def left_in(state: State) -> int:
 
 
 @kernel
-def cell_price(problem: Arrays, state: State, arm: int, lane: int) -> float:
+def cell_price(problem: Arrays, arm: int, lane: int, racing_arms: int) -> float:
     """What an arm's next cell in a lane costs, with its part of what it costs to open the block."""
-    return float(problem.cost[arm, lane] + problem.blocks.opening[lane] / max(1, left_in(state)))
+    return float(problem.cost[arm, lane] + problem.blocks.opening[lane] / racing_arms)
 
 
 @kernel
-def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int) -> bool:
+def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int, racing_arms: int) -> bool:
     """Whether the truest lane is worth more for an arm than this one, by what its blocks so far say."""
     n = min(state.pulls[leader, lane], state.pulls[arm, lane])
     halted = problem.reward_code == 3 and (
@@ -147,7 +147,8 @@ def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int
     if halted:
         # Normal differences are looked at up to a cell that could not be had, and no farther.
         return True
-    price, truest = cell_price(problem, state, arm, lane), cell_price(problem, state, arm, problem.truest)
+    price = cell_price(problem, arm, lane, racing_arms)
+    truest = cell_price(problem, arm, problem.truest, racing_arms)
     if n * price < _PATIENCE * truest:
         return False
     total = squares = 0.0
@@ -179,10 +180,10 @@ def leave_lane(problem: Arrays, params: RaceParams, state: State) -> int:
         opened = state.blocks.opened[lane]
         stays = is_tried(problem, params, lane)
         if stays and opened > 0:
-            leader = first_of(problem, state, lane, -1)
+            leader, left = first_of(problem, state, lane, -1), left_in(state)
             for arm in range(state.pulls.shape[0]):
                 rival = leader >= 0 and arm != leader and racing(state, arm)
-                if rival and is_done_here(problem, state, lane, leader, arm):
+                if rival and is_done_here(problem, state, lane, leader, arm, left):
                     own.gone[arm] = 1
             stays = left_in(state) > 1 and opened != problem.blocks.size
         if stays:
