@@ -117,8 +117,9 @@ def test_functions_that_block_run_as_many_at_once_as_there_are_workers():
 def test_a_price_per_item_without_a_label_is_paid_once():
     calls = []
 
-    def grade(answer, item):
+    async def grade(answer, item):
         calls.append((answer, item))
+        await asyncio.sleep(0)
         return float(answer == RIGHT[item])
 
     setup = judging([Grader("people", grade, price=2.0, per_item=True)], same=None)
@@ -173,7 +174,7 @@ def test_several_raters_are_asked_and_the_mean_counts(tmp_path):
     answer = respond(SKILLS[pull.arm], setup.item_of(pull))
     assert setup.grade(pull) == pytest.approx(1 + 8 / 3 if answer == RIGHT[setup.item_of(pull)] else 1.0)
     assert (setup.bill().total, pull.cost) == (1.5, 1.5)
-    result = setup.identify(progress=False, workers=4)
+    result = setup.identify(progress=False, workers=4, width=1)
     assert (result.best, result.status) == ("good", "certified")
     assert set(calls.values()) == {1}
     assert sum(calls.values()) == setup.bill().graders[0].paid
