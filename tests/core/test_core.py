@@ -121,3 +121,10 @@ def test_afford_is_the_same_compiled():
     fast = compiled(afford, store=False)
     for left, cost, count in [(1.0, 0.1, 100), (0.3, 0.1, 3), (float("inf"), 2.0, 7), (-1e-9, 1.0, 2)]:
         assert fast(left, cost, count) == afford(left, cost, count)
+
+
+def test_what_opening_a_block_costs_counts_for_which_fidelity_is_cheap():
+    labels = mf.Fidelity("label", 0.001, block_cost=50.0)
+    problem = mf.Problem(4, [labels, mf.Fidelity("judge", 1.0, 0.1)], blocks=20)
+    assert arrays(problem).order.tolist() == [1, 0]
+    assert arrays(mf.Problem(100, problem.fidelities, blocks=20)).order.tolist() == [0, 1]

@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -331,3 +332,23 @@ def test_the_report_says_how_far_ahead_the_best_is(tmp_path: Path, capsys: pytes
 def test_differences_need_blocks(pair: mf.Problem) -> None:
     with pytest.raises(mf.errors.InvalidInput, match="not on blocks"):
         differences(create_study(pair).result())
+
+
+@pytest.mark.parametrize("width", [1, 5])
+def test_who_is_on_a_block_is_fixed_when_it_is_opened(tmp_path: Path, width: int) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    seen: dict[tuple[int, int], set[str]] = {}
+    measured: dict[tuple[int, int], set[str]] = {}
+    with create_study(FINITE, storage=url, delta=0.2, width=width) as study:
+        while not study.done:
+            for pull in study.ask(width):
+                place = pull.fidelity_index, pull.index
+                assert seen.setdefault(place, set(study.arms_on_block(pull))) == set(study.arms_on_block(pull))
+                measured.setdefault(place, set()).add(pull.arm)
+                last = pull
+                study.tell(pull, evaluate(pull))
+    with load_study(url) as again:
+        for (fidelity, index), arms in seen.items():
+            pull = replace(last, fidelity_index=fidelity, index=index)
+            assert set(again.arms_on_block(pull)) == arms >= measured[fidelity, index]
+    assert len({frozenset(arms) for arms in seen.values()}) > 2
