@@ -169,6 +169,10 @@ def test_several_raters_are_asked_and_the_mean_counts(tmp_path):
     grader = Grader("people", rate, price=0.5, raters=3)
     settings = {"reward": mf.Bounded(1, 5), "cache": tmp_path / "grades"}
     setup = judging([grader], **settings)
+    judge = Grader("judge", print, price=0.1, bias=0.1)
+    said = judging([judge, Grader("people", rate, price=0.5)], raters=3, reward=mf.Bounded(1, 5))
+    assert [one.raters for one in said.graders.values()] == [1, 3]
+    assert said.problem.costs[0].tolist() == [0.1, 1.5]
     study = create_study(setup.problem)
     [pull] = study.ask()
     answer = respond(SKILLS[pull.arm], setup.item_of(pull))
@@ -264,6 +268,7 @@ def test_a_preference_and_its_opposite_are_one():
     ("make", "sentence"),
     [
         (lambda: Grader("j", print, 1, raters=0), "raters of grader 'j' must be a whole number >= 1, got 0"),
+        (lambda: judging([Grader("j", print, 1)], raters=1.5), "raters of grader 'j' must be a whole number >= 1"),
         (lambda: Grader("j", print, 1, per_item=1), "per_item of grader 'j' must be True or False, got 1"),
         (lambda: Grader("j", print, 1, label=print), "grader 'j' has a label, .*: say per_item=True"),
         (lambda: Grader("j", print, 1, label=3, per_item=True), "label of grader 'j' must be a function of an item"),

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -286,8 +286,8 @@ def checked_score(kind: RewardKind, score: Any, said: str) -> float:
     return value
 
 
-def as_graders(graders: object, candidates: Mapping[str, Any]) -> dict[str, Grader]:
-    """Graders by name, or a refusal of those that do not grade the same thing."""
+def as_graders(graders: object, candidates: Mapping[str, Any], raters: int | None = None) -> dict[str, Grader]:
+    """Graders by name, the true one with its raters, or a refusal of those that do not grade the same thing."""
     listed = as_list(graders, "graders must be a list of Grader objects", InvalidInput)
     for one in listed:
         if not isinstance(one, Grader):
@@ -304,6 +304,9 @@ def as_graders(graders: object, candidates: Mapping[str, Any]) -> dict[str, Grad
         raise InvalidInput(f"all preferences must be against the same opponent, got {said}")
     for name in opponents - {None, *candidates}:
         raise InvalidInput(f"preferences are against {name!r}, which is none of the candidates")
+    if raters is not None:
+        # The truth is the mean over raters: whoever is only near it is asked once.
+        listed = [replace(one, raters=raters) if one.bias == 0.0 else one for one in listed]
     return {one.name: one for one in listed}
 
 

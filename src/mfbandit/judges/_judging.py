@@ -62,6 +62,9 @@ class Judging:
         A function of two answers that says whether all graders would treat them alike; by default whether they are
         equal. Answers that are the same have one grade, and where all candidates left give the same answer
         nobody is asked. None, and with scores that have no range: every answer is graded.
+    raters
+        How many different people give each grade that is the truth, which is their mean: `raters` of the grader that
+        has bias 0. By default what the grader says itself.
     reward
         The range of scores, as for `Problem`: [0, 1] by default, ``mf.Bounded(1, 5)`` for scores from 1 to 5.
     truth
@@ -99,6 +102,7 @@ class Judging:
         respond: Callable[[Any, Any], Any] | None = None,
         answer_price: float = 0.0,
         same: Callable[[Any, Any], bool] | None = equal,
+        raters: int | None = None,
         reward: str | RewardKind = "bounded",
         truth: str = "these grades",
         cache: str | os.PathLike[str] | None = None,
@@ -108,7 +112,7 @@ class Judging:
         self.items: Sequence[Any] = as_list(items, "items must be a list", InvalidInput)
         if not self.items:
             raise InvalidInput("items are empty; graders need something to grade")
-        self.graders = as_graders(graders, self.candidates)
+        self.graders = as_graders(graders, self.candidates, raters)
         if isinstance(answer_price, bool) or not 0.0 <= answer_price < math.inf:
             raise InvalidInput(f"answer_price must be a number >= 0, got {answer_price!r}")
         if same is not None and not callable(same):
