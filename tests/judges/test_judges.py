@@ -37,7 +37,7 @@ def test_the_best_candidate_is_found_and_paid_for():
     assert (result.best, result.status, result.policy) == ("good", "certified", "mf-race")
     bill = setup.bill()
     gradings = sum(one.paid + one.cached for one in bill.graders)
-    assert gradings == result.pulls
+    assert 0 <= gradings - result.pulls <= result.unfinished
     assert bill.total <= result.cost * (1 + 1e-9)
     assert bill.total == pytest.approx(sum(one.paid * one.price for one in bill.graders))
     assert bill.everything_cost == pytest.approx(2 * 300 * 0.3)

@@ -203,6 +203,15 @@ def test_the_expected_grade_of_equal_answers_is_one_draw():
     assert len(asked) - before == other.pulls
 
 
+def test_nobody_joins_where_no_grade_was_asked_for(monkeypatch):
+    # Should a study ever forget somebody, no difference is made up.
+    everybody = mf.Study.arms_on_block
+    monkeypatch.setattr(mf.Study, "arms_on_block", lambda study, pull: everybody(study, pull)[:2])
+    result = World().judging().identify(progress=False, delta=0.2, retries=0)
+    assert result.status == "failed"
+    assert "gives another answer to item" in result.reasons[0]
+
+
 def test_a_study_without_blocks_has_no_arms_on_them():
     study = mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0)]))
     with pytest.raises(StudyError, match="does not compare arms on blocks"):

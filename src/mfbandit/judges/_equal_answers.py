@@ -68,16 +68,16 @@ class EqualAnswers:
         more = grading.answering.price * (len(names) - 2)
         return list(names) if more <= grading.graders[pull.fidelity].full_price else []
 
-    def known(self, pull: Pull) -> bool | None:
-        """Whether nobody is asked about the block of a pull, if that was found out."""
+    def known(self, pull: Pull) -> str | None:
+        """The one answer on the block of a pull, if it was found out; empty if answers differ."""
         return self._grading.cache.equal(*_key(pull))
 
-    async def on(self, pull: Pull, subject: Subject) -> bool:
-        """Whether all who are measured on the block of a pull give the same answer, so that nobody is asked."""
+    async def on(self, pull: Pull, subject: Subject) -> str:
+        """The one answer of all who are measured on the block of a pull, who need no grade; empty if they differ."""
         deciding = self._grading.calls.deciding
         while (found := self.known(pull)) is None:
             if self._differs(pull, subject):
-                return self._say(pull, False)
+                return self._say(pull, "")
             if _key(pull) not in deciding:
                 return await self._decide(pull, subject)
             await deciding[_key(pull)].wait()
@@ -89,7 +89,7 @@ class EqualAnswers:
         others = (subject._replace(candidate=name) for name in self.worth(pull))
         return any(self._grading.kept_as(one, True).like != own for one in others if self._grading.made(one))
 
-    def _say(self, pull: Pull, same: bool) -> bool:
+    def _say(self, pull: Pull, same: str) -> str:
         """Say what was found, to those who wait for it, too; returns what counts."""
         kept = self._grading.cache.keep_equal(*_key(pull), same)
         waiting = self._grading.calls.deciding.get(_key(pull))
@@ -97,15 +97,15 @@ class EqualAnswers:
             waiting.set()
         return kept
 
-    async def _decide(self, pull: Pull, subject: Subject) -> bool:
+    async def _decide(self, pull: Pull, subject: Subject) -> str:
         """Compare all answers, until somebody else has seen two that differ."""
         calls = self._grading.calls
         said = calls.deciding[_key(pull)] = asyncio.Event()
         compared = calls.keep(asyncio.ensure_future(self._all_same(pull, subject)))
-        heard: asyncio.Future[bool] = asyncio.ensure_future(said.wait())
+        heard: asyncio.Future[Any] = asyncio.ensure_future(said.wait())
         try:
             # Answers that are being made are needed anyway: they are not called off.
-            waiting: set[asyncio.Future[bool]] = {compared, heard}
+            waiting: set[asyncio.Future[Any]] = {compared, heard}
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             found = self.known(pull)
             return self._say(pull, compared.result()) if found is None else found
@@ -114,7 +114,7 @@ class EqualAnswers:
             calls.deciding.pop(_key(pull), None)
             said.set()
 
-    async def _all_same(self, pull: Pull, subject: Subject) -> bool:
+    async def _all_same(self, pull: Pull, subject: Subject) -> str:
         grading, names = self._grading, self.worth(pull)
         own = grading.kept_as(subject, True).like
         others = [subject._replace(candidate=name) for name in names if name != subject.candidate]
@@ -124,12 +124,12 @@ class EqualAnswers:
                 await grading.answer(other, pull.study)
             except MfbanditError:
                 # Its own pull will say so; whoever does not answer does not answer alike.
-                return False
+                return ""
             if grading.kept_as(other, True).like != own:
-                return False
+                return ""
             if self.known(pull) is not None:
                 break
-        return bool(others)
+        return own if others else ""
 
 
 def _key(pull: Pull) -> tuple[str, str, int]:

@@ -221,10 +221,10 @@ class Calls:
         self.deciding: dict[Any, asyncio.Event] = {}
         self._kept: set[asyncio.Future[Any]] = set()
 
-    def keep(self, task: asyncio.Future[bool]) -> asyncio.Future[bool]:
+    def keep(self, task: asyncio.Future[str]) -> asyncio.Future[str]:
         """Let a task end by itself, even if nobody waits for it any more."""
 
-        def ended(one: asyncio.Future[bool]) -> None:
+        def ended(one: asyncio.Future[str]) -> None:
             self._kept.discard(one)
             if not one.cancelled():
                 one.exception()  # whoever waited was told

@@ -58,6 +58,7 @@ class Scoring:
             await grading.answer(task.subject, pull.study)
             same = await race.on(pull, task.subject)
         if same:
+            await self._check_same(task, same)
             grading.account.equal[grader.name] += grader.raters
             score = self.low
         elif opponent is None:
@@ -66,6 +67,15 @@ class Scoring:
             score = await grading.prefer(task, opponent)
         grading.account.count(grader, task.subject.item, grading.answering.price)
         return score + self.present.get(pull.arm, 0.0)
+
+    async def _check_same(self, task: Task, same: str) -> None:
+        """Refuse a candidate that was not compared where nobody was asked: its difference there is not known."""
+        await self.grading.answer(task.subject, task.study)
+        if self.grading.kept_as(task.subject, True).like != same:
+            raise StudyError(
+                f"candidate {task.subject.candidate!r} gives another answer to item {task.subject.item} than all who "
+                "were compared there without a grade: whoever had lost by then cannot be measured on it"
+            )
 
     def owed(self, pull: Pull) -> dict[Any, float]:
         """What is to be paid for a pull now, by what it is for."""

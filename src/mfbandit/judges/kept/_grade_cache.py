@@ -74,7 +74,7 @@ class GradeCache:
         self._answered: dict[str, list[str]] = {}
         self._likes: dict[_Key, str] = {}
         self._labels: dict[_Key, Any] = {}
-        self._equal: dict[tuple[str, str, int], bool] = {}
+        self._equal: dict[tuple[str, str, int], str] = {}
         self._paid: dict[str, float] = {}
         self._read_to = self._lines = self._inode = 0
         self._lock = threading.RLock()
@@ -150,8 +150,11 @@ class GradeCache:
         self._append({**names, "label": label, "study": study, "price": price})
         return self._labels[key]
 
-    def equal(self, study: str, grader: str, block: int) -> bool | None:
-        """Whether no grader is asked on a block of a study, since all answers are the same; None if it is not said."""
+    def equal(self, study: str, grader: str, block: int) -> str | None:
+        """The one answer on a block of a study, by whose it is, so that no grader is asked.
+
+        Empty if answers differ, None if nothing is said.
+        """
         with self._lock:
             if (study, grader, block) not in self._equal:
                 self._catch_up()
@@ -165,9 +168,9 @@ class GradeCache:
                 block for (one, by, block), same in self._equal.items() if same and (one, by) == (study, grader)
             )
 
-    def keep_equal(self, study: str, grader: str, block: int, equal: bool) -> bool:
-        """Say whether all answers on a block are the same; returns what counts: whoever says it first."""
-        self._append({"study": study, "grader": grader, "block": block, "equal": equal, "price": 0.0})
+    def keep_equal(self, study: str, grader: str, block: int, answer: str) -> str:
+        """Say which one answer all give on a block, empty if they differ; returns what counts: who says it first."""
+        self._append({"study": study, "grader": grader, "block": block, "equal": answer, "price": 0.0})
         return self._equal[study, grader, block]
 
     def keep_payment(self, study: str, price: float, why: str) -> None:
@@ -234,7 +237,7 @@ class GradeCache:
     def _learn(self, line: Mapping[str, Any]) -> None:
         """Take in a line; the first of two for one key counts, and both were paid."""
         if "equal" in line:
-            self._equal.setdefault((str(line["study"]), str(line["grader"]), int(line["block"])), bool(line["equal"]))
+            self._equal.setdefault((str(line["study"]), str(line["grader"]), int(line["block"])), str(line["equal"]))
         elif "label" in line:
             self._labels.setdefault(_read_key(line)[1:], line["label"])
         elif "grader" in line:
