@@ -136,6 +136,19 @@ def test_another_problem_or_setting_is_refused(file, call, complaint):
     assert "exists with delta=0.1, not 0.2" in complaint("run", file("delta = 0.2"))
 
 
+def test_a_limit_is_raised(file, tmp_path, call, plain, complaint, command, good):
+    study = file("max_cost = 6.0\ndelta = 0.1\ndurable = false", command(good))
+    assert plain("run", study, code=1)["status"] == "max_cost"
+    stored = tmp_path / "mine.db"
+    assert "does not pay for what is spent or planned already" in complaint("extend", stored, "--max-cost", "2")
+    assert "max_cost must be a number > 0, got -3" in complaint("extend", stored, "--max-cost", "-3")
+    said = call("extend", stored, "--max-cost", "60").out
+    assert said.startswith("The study is running at a cost of 6, with at most 60 from now on."), said
+    assert plain("extend", stored, "--max-cost", "inf") == {"status": "running", "cost": 6.0, "max_cost": None}
+    again = file("max_cost = inf\ndelta = 0.1\ndurable = false", command(good))
+    assert plain("run", again)["status"] == "certified"
+
+
 def test_a_study_is_as_wide_as_it_had_workers_when_it_was_made(file, tmp_path, call, plain, complaint):
     def width(name):
         return plain("status", tmp_path / f"{name}.db")["width"]
