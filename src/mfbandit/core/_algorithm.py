@@ -23,6 +23,8 @@ class Goal:
     delta: float = 0.05
     epsilon: float = 0.0
     budget: float = math.inf
+    max_cost: float = math.inf
+    """What is spent at most: a run that is not done then ends without a certificate."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:
@@ -31,6 +33,8 @@ class Goal:
             raise PolicyError(f"epsilon must be a number >= 0, got {self.epsilon!r}")
         if not self.budget > 0.0:
             raise PolicyError(f"budget must be a number > 0, got {self.budget!r}")
+        if not self.max_cost > 0.0:
+            raise PolicyError(f"max_cost must be a number > 0, got {self.max_cost!r}")
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ class Simulation:
 
 def prepare(simulation: Simulation) -> Prepared:
     """Make a simulation ready to be played."""
-    instance, policy, goal = simulation.instance, simulation.policy, simulation.goal
+    instance, policy = simulation.instance, simulation.policy
+    goal = replace(simulation.goal, max_cost=limit("max_cost", simulation.max_cost))
     policy.check(instance.problem, goal)
     problem = policy.seen(instance.problem)
     used = arrays(problem, policy.columns(problem))
@@ -115,7 +116,7 @@ def prepare(simulation: Simulation) -> Prepared:
         params=algorithm.params,
         law=law_arrays(instance) if blocks is None else block_law(instance),
         limits=Limits(
-            cost=min(goal.budget, limit("max_cost", simulation.max_cost)),
+            cost=min(goal.budget, goal.max_cost),
             pulls=2**62 if simulation.max_pulls is None else whole("max_pulls", simulation.max_pulls, 1),
             spends=policy.objective == "regret",
             stop_flag=np.zeros(1, dtype=np.int64),

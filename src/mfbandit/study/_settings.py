@@ -112,7 +112,8 @@ class Settings:
     @property
     def goal(self) -> Goal:
         """What the policy is to reach."""
-        return Goal(self.delta, self.epsilon, math.inf if self.budget is None else self.budget)
+        budget, most = (math.inf if limit is None else limit for limit in (self.budget, self.max_cost))
+        return Goal(self.delta, self.epsilon, budget, most)
 
     @cached_property
     def limit(self) -> float:
