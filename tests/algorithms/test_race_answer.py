@@ -38,6 +38,47 @@ def highest_bound(scores, budget, seed):
     return int(np.argmax(sums / np.maximum(seen, 1)))
 
 
+def successive_rejects(scores, budget, seed):
+    """The answer of successive rejects on shared items: with r arms left, all have budget / (H r) items."""
+    shuffled = np.random.default_rng(seed).permutation(scores.T).T.cumsum(axis=1)
+    left, harmonic = np.arange(len(scores)), 0.5 + sum(1 / i for i in range(2, len(scores) + 1))
+    while len(left) > 1:
+        items = min(scores.shape[1], int(np.ceil((budget - len(scores)) / (harmonic * len(left)))))
+        left = np.delete(left, np.argmin(shuffled[left, items - 1]))
+    return int(left[0])
+
+
+def right(scores, answers):
+    return int(np.sum(scores.mean(axis=1)[np.array(answers)] == scores.mean(axis=1).max()))
+
+
+@pytest.mark.parametrize("part", [0.1, 0.2])
+def test_a_race_that_knows_its_limit_answers_as_well_as_successive_rejects(scores, instance, part):
+    budget = part * scores.size
+    runs = mf.simulate(instance, trials=RUNS, seed=1, max_cost=budget)
+    looked_at = mf.simulate(instance, trials=RUNS, seed=1, marks=[budget])
+    theirs = right(scores, [successive_rejects(scores, budget, seed) for seed in range(RUNS)])
+    assert right(scores, runs.best) >= binom.ppf(0.001, RUNS, theirs / RUNS)
+    assert right(scores, runs.best) > right(scores, looked_at.mark_best[:, 0])
+
+
+def test_a_limit_that_is_high_enough_changes_nothing(instance):
+    free, limited = (mf.simulate(instance, trials=20, seed=5, max_cost=cost) for cost in (None, ARMS * ITEMS))
+    assert np.array_equal(free.pulls, limited.pulls)
+    assert np.array_equal(free.best, limited.best)
+
+
+def test_early_answers_keep_the_guarantee(scores, instance):
+    budget = 0.1 * scores.size
+    runs, plain = (
+        mf.simulate(instance, policy, trials=RUNS, seed=6, marks=[budget]) for policy in ("mf-race:early=true", None)
+    )
+    assert np.all(runs.stopped)
+    assert binom.sf(RUNS - right(scores, runs.best) - 1, RUNS, 0.05) > 1e-3
+    assert right(scores, runs.mark_best[:, 0]) > right(scores, plain.mark_best[:, 0])
+    assert runs.cost.mean() < 1.15 * plain.cost.mean()
+
+
 @pytest.mark.parametrize("part", [0.1, 0.2])
 def test_an_answer_before_the_certificate_is_as_good_as_that_of_ucb_e(scores, instance, part):
     budget, truth = part * scores.size, scores.mean(axis=1)

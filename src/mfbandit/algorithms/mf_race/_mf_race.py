@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mfbandit.algorithms._policy import Policy
+from mfbandit.algorithms.mf_race._race_answer import recommend
 from mfbandit.algorithms.mf_race._race_bets import look_bets, near_bets, start_bets
+from mfbandit.algorithms.mf_race._race_early import at_once, farther, fewest, is_out_of_reach, note_behind
 from mfbandit.algorithms.mf_race._race_lanes import (
     TRIED,
     first_of,
-    lane_mean,
     leave_lane,
     most_planned,
     planned,
@@ -74,27 +75,6 @@ def near(problem: Arrays, params: RaceParams, state: State, lane: int, answer: i
 @slot
 def start_comparator(state: State, lane: int, place: int) -> None:
     """Start the processes of a new comparator."""
-
-
-@kernel
-def recommend(problem: Arrays, params: RaceParams, state: State) -> int:
-    """The arm with the highest mean of those not beaten, in the truest lane if there is any reward.
-
-    Whoever pauses lies behind, whatever the mean on fewer blocks is.
-    """
-    found, best, most = -1, 0.0, 0
-    lane = problem.truest if state.blocks.opened[problem.truest] > 0 else problem.order[state.own.lane[0]]
-    for arm in range(state.pulls.shape[0]):
-        if state.own.beaten[arm] == 0:
-            most = max(most, state.pulls[arm, lane])
-    for arm in range(state.pulls.shape[0]):
-        if state.own.beaten[arm] == 1 or (state.own.paused[arm] == 1 and state.pulls[arm, lane] < most):
-            continue
-        # A round that is not over has arms without any reward, which no sum of 0 may put first.
-        mean = lane_mean(problem, state, arm, lane) if state.pulls[arm, lane] > 0 else -math.inf
-        if found < 0 or mean > best:
-            found, best = arm, mean
-    return found
 
 
 @kernel
@@ -195,8 +175,29 @@ def next_blocks(params: RaceParams, state: State, lane: int, arm: int, others_fi
     paused = state.own.paused[arm] == 1
     if paused and others_first and n * _FARTHER > opened:
         return 0
-    at_once = max(params.batch, _FIRST, int((_GROWTH if paused else _CATCH_UP) * n))
-    return int(min(opened - n, at_once))
+    most = max(params.batch, _FIRST, int((_GROWTH if paused else _CATCH_UP) * n))
+    return int(min(opened - n, most))
+
+
+@kernel
+def early_rows(problem: Arrays, params: RaceParams, state: State, lane: int, out: Ints) -> int:
+    """Measure whoever matters most for the answer so far."""
+    arms, rows = state.pulls.shape[0], 0
+    upto = fewest(state, lane)
+    leader = max(0, first_of(problem, state, lane, -1))
+    if farther(state, lane, leader) <= upto:
+        declare(problem, params, state, lane, enough(problem, state, lane, at_once(state, lane, leader, params.batch)))
+    for each in range(arms):
+        arm = (leader + each) % arms
+        if not racing(state, arm):
+            continue
+        blocks = state.blocks.opened[lane] - planned(state, arm, lane)
+        if arm != leader:
+            blocks = min(blocks, at_once(state, lane, arm, params.batch)) if farther(state, lane, arm) <= upto else 0
+        if blocks > 0:
+            out[rows, 0], out[rows, 1], out[rows, 2] = arm, lane, blocks
+            rows += 1
+    return rows if rows > 0 or not any_out(state.own.flying) else WAIT
 
 
 @kernel
@@ -219,6 +220,10 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
     lane = leave_lane(problem, params, state)
     if is_stuck(problem, params, state, lane):
         return 0
+    if params.early or params.limit < math.inf:
+        note_behind(problem, state, lane)
+    if params.early or is_out_of_reach(problem, params, state, lane):
+        return early_rows(problem, params, state, lane, out)
     leader = max(0, first_of(problem, state, lane, -1))
     going = rivals_going(state, leader) > 0
     if (going or all_caught_up(state, lane)) and not any_behind(state, lane):
@@ -252,15 +257,20 @@ class MFRace(Policy):
     pauses : bool
         Whether arms with evidence against them are measured later than others, for a better answer before the
         certificate. Without it, all arms left are measured on every block that is opened.
+    early : bool
+        Whether to measure for a good answer before the certificate all the time, at the price of a certificate that
+        costs some percent more. Without it, that is done while the certificate is out of reach of `max_cost`. Races
+        with normal differences have no use for it: their arms go from block to block together.
 
     Examples
     --------
     >>> import mfbandit as mf
     >>> mf.policy("mf-race:batch=4")
-    MFRace(fidelities='all', batch=4, independent=False, pauses=True)
+    MFRace(fidelities='all', batch=4, independent=False, pauses=True, early=False)
     """
 
     pauses: bool = True
+    early: bool = False
 
     guarantee: ClassVar[bool] = True
     on_blocks: ClassVar[bool] = True
@@ -268,8 +278,9 @@ class MFRace(Policy):
     def __post_init__(self) -> None:
         """Check the options."""
         super().__post_init__()
-        if not isinstance(self.pauses, bool):
-            raise PolicyError(f"pauses must be True or False, got {self.pauses!r}")
+        for name in ("pauses", "early"):
+            if not isinstance(getattr(self, name), bool):
+                raise PolicyError(f"{name} must be True or False, got {getattr(self, name)!r}")
 
     @property
     def name(self) -> str:
@@ -291,6 +302,8 @@ class MFRace(Policy):
             at_least=blocks_at_least(problem.blocks.caution),
             batch=self.batch,
             pauses=self.pauses,
+            early=self.early and not normal,
+            limit=math.inf if normal else goal.max_cost,
             tried=TRIED,
         )
         parts = (look_sums, near_sums, start_sums) if normal else (look_bets, near_bets, start_bets)

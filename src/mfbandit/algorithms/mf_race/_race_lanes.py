@@ -11,7 +11,17 @@ import math
 from mfbandit.algorithms.mf_race._race_memory import RaceParams, gap_bound
 from mfbandit.core import Arrays, State, kernel
 
-__all__ = ["TRIED", "first_of", "lane_mean", "leave_lane", "most_planned", "planned", "racing"]
+__all__ = [
+    "TRIED",
+    "first_of",
+    "lane_mean",
+    "leave_lane",
+    "mean_on_first",
+    "most_planned",
+    "planned",
+    "racing",
+    "worth",
+]
 
 #: A lane is tried if a pull costs at most this part of one in the truest lane: trying it then costs next to nothing.
 TRIED = 0.05

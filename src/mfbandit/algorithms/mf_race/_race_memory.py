@@ -77,6 +77,25 @@ class SumMemory(NamedTuple):
     """Whether the comparator was shown to be within epsilon of the arm."""
 
 
+def _early(problem: Arrays) -> int:
+    return 0 if problem.reward_code == STUDENT else int(problem.cost.shape[1])
+
+
+class EarlyMemory(NamedTuple):
+    """What decides whom to measure for an answer before the certificate: differences to the leader."""
+
+    leader: Ints = integers(_early, kept=False)
+    """1 + the leader that the differences are about."""
+    sums: Floats = floats(_early, "arms", kept=False)
+    squares: Floats = floats(_early, "arms", kept=False)
+    upto: Ints = integers(_early, "arms", kept=False)
+    """Blocks in the sums."""
+    times: Floats = floats("arms", kept=False)
+    """How many times as far as each arm others are measured first."""
+    sorted: Floats = floats("arms", kept=False)
+    """Room for numbers to be put in order."""
+
+
 class RaceMemory(NamedTuple):
     """What `mf-race` remembers."""
 
@@ -105,6 +124,7 @@ class RaceMemory(NamedTuple):
     flying: Ints = integers("arms", "fidelities", kept=False)
     """Pulls that are out, or wait for their turn to count."""
     bets: BetMemory = group(BetMemory)
+    early: EarlyMemory = group(EarlyMemory)
     sums: SumMemory = group(SumMemory)
 
 
@@ -125,6 +145,10 @@ class RaceParams(NamedTuple):
     batch: int
     pauses: bool
     """Whether arms with evidence against them are measured later than others."""
+    early: bool
+    """Whether arms are always measured for a good answer before the certificate."""
+    limit: float
+    """What may be spent: arms are measured in that way, too, where the certificate will cost more."""
     tried: float
     """A lane is tried if it costs at most this part of the truest."""
 
