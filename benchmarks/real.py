@@ -3,6 +3,7 @@
     python benchmarks/real.py                       # all data sets; ten minutes on one core
     python benchmarks/real.py --sets pandalm_judges mtbench_judges --seconds 60
     python benchmarks/real.py --json real.json
+    python benchmarks/real.py --sets prompts_sentiment lcdb_letter --only blocks
 
 The data sets lie beside the repository, in ``../shared/data``. A pull draws one row of its cell with
 replacement. Three things are added to the data, and said at each set:
@@ -16,6 +17,9 @@ Bounds that Explore-A and -B of the paper need to know are given to them: the tw
 twentieth of the distance between the best and the worst. Runs end at 20 times what the default, or the
 truest fidelity alone, pays, or after a million pulls (the paper's explorers may never stop); what they had
 spent counts and is marked ">", being too low.
+
+Sets whose arms were measured on the same blocks come last (``real_blocks.py``): there a race compares arms on the same
+questions, splits or random numbers, and the other policies draw a block of their own for every pull.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +38,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 import mfbandit as mf
+from real_blocks import block_names, print_block_sets
 from real_data import DATA, Task, load
 
 DEFAULT = "mf-toptwo"
@@ -276,18 +281,41 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, help="all cores by default")
     parser.add_argument("--bernoulli", action="store_true", help="0/1 noise where there is one row per cell")
+    parser.add_argument("--only", choices=["independent", "blocks"], help="sets of one kind")
+    parser.add_argument("--runs", type=int, default=200, help="races on every set with blocks")
     parser.add_argument("--json", type=Path, help="write all figures there")
     arguments = parser.parse_args()
     folders = {path.name: path for path in sorted(DATA.glob("*")) if (path / "meta.json").is_file()}
     if not folders:
         sys.exit("The data sets are not there: this benchmark reads ../shared/data beside the repository.")
-    unknown = [name for name in arguments.sets or () if name not in folders]
+    unknown = [name for name in arguments.sets or () if name not in (*folders, *block_names())]
     if unknown:
-        sys.exit(f"No data set is called {unknown[0]!r}; there are {', '.join(folders)}.")
+        sys.exit(f"No data set is called {unknown[0]!r}; there are {', '.join([*folders, *block_names()])}.")
     warnings.simplefilter("ignore", mf.errors.ModelWarning)
+    figures: dict[str, Any] = {"sets": [], "blocks": []}
+
+    def keep(part: str, rows: list[dict[str, Any]]) -> None:
+        figures[part] = rows
+        if arguments.json:
+            arguments.json.write_text(json.dumps(figures, indent=1))
+
+    if arguments.only != "blocks":
+        independent_sets([name for name in arguments.sets or folders if name in folders], folders, arguments, keep)
+    if arguments.only != "independent":
+        chosen = [name for name in arguments.sets or block_names() if name in block_names()]
+        keep("blocks", print_block_sets(chosen, arguments.runs) if chosen else [])
+
+
+def independent_sets(
+    chosen: list[str],
+    folders: dict[str, Path],
+    arguments: argparse.Namespace,
+    keep: Callable[[str, list[dict[str, Any]]], None],
+) -> None:
+    """Measure and print the sets whose rewards are drawn independently."""
     everything: list[list[Row]] = []
     verdicts: list[Verdict] = []
-    for name in arguments.sets or folders:
+    for name in chosen:
         started = time.perf_counter()
         task = load(folders[name], arguments.bernoulli)
         rows = Bench(task, arguments.delta, arguments.threads, arguments.seed).rows(arguments.seconds)
@@ -296,8 +324,7 @@ def main() -> None:
         print(f"{name} {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
         everything.append(rows)
         verdicts.append(found)
-        if arguments.json:
-            arguments.json.write_text(json.dumps(as_json(everything, verdicts), indent=1))
+        keep("sets", as_json(everything, verdicts))
     print_verdicts(everything, verdicts)
 
 

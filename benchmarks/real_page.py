@@ -1,29 +1,45 @@
-"""Make the page docs/real.md from what the benchmarks on real data wrote.
+"""Fill the sections of docs/real.md from what the benchmarks on real data wrote; those not given stay as they are.
 
 python benchmarks/real.py --json real.json
+python benchmarks/budget.py --json budget.json
 python benchmarks/search.py --json search.json
-python benchmarks/real_page.py real.json search.json > docs/real.md
+python benchmarks/real_page.py --real real.json --budget budget.json --search search.json
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+from blocks import CUT, FEW
+from budget import CLEAR, LOOKED_AT, OURS, PARTS, REJECTS, UCB_E, comparison
 from real import short
 from real_data import NOISE
 
-PAGE = """# On real data
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+#: Sets of the picture, and how they are called there.
+SHOWN = {
+    "prompts_sentiment": "sentiment, {arms} prompts",
+    "prompts_translation_en-fr": "en-fr, {arms} prompts",
+    "swebench_pro": "SWE-bench Pro, {arms} agents",
+}
+LOOKS = {
+    OURS: ("#0072B2", "o", "-"),
+    LOOKED_AT: ("#0072B2", "o", ":"),
+    REJECTS: ("#009E73", "^", "-"),
+    UCB_E: ("#D55E00", "s", "-"),
+}
 
-What it costs to find the best arm on recorded data, and to choose hyperparameters. Both tables are made by
-benchmarks that anybody can run again (`benchmarks/real.py`, `benchmarks/search.py`); the data of the first are not
-part of this project.
-
-## {sets} recorded data sets
+INDEPENDENT = """## {sets} recorded data sets
 
 Learning curves, agents, summaries, judges, ads, simulators. A pull draws one row of its arm and fidelity. At delta
 = {delta:g}, the default policy gave {wrong} wrong answers in {trials:,} runs. "Truest only" is the same policy with
@@ -44,11 +60,11 @@ under two standard errors of it): any arm within a stated epsilon of the best is
 Where the cheap fidelities say little, as in {useless}, the default costs about what the truest fidelity alone does.
 Where they say much, it costs a fraction: on `pandalm_judges`, language models graded by two judges and by people,
 {pandalm:.0f} times less.
+"""
 
-## Choosing hyperparameters
+SEARCH = """## Choosing hyperparameters
 
-Three data sets that come with scikit-learn, a grid of candidates each. The truth was measured exhaustively
-({repeats} random splits of every candidate).
+{tasks}: a grid of candidates each. The truth was measured exhaustively ({repeats} random splits of every candidate).
 
 | task, candidates | method | searches | samples fitted | picked the best | within epsilon | claims |
 |---|---|---:|---:|---:|---:|---:|
@@ -59,6 +75,51 @@ more often than chance would among them, and its user cannot know. `MultiFidelit
 (of an answer within epsilon: 0.01, for diabetes 0.03), or says how sure it is when the money ends. It
 compares candidates on the same splits and takes their differences to be normal; "caution=0" trusts fully in that, and
 "range alone" (`score_range=(0, 1)`) assumes nothing but the range of scores.
+"""
+
+BLOCKS = """## {sets} sets whose arms share questions, splits or random numbers
+
+One question is answered by every prompt, one split is used by every model, one random seed by every design: arms are
+compared on the same [blocks](blocks.md), which is what `mf-race` does. It gave {wrong} wrong answers in {runs:,} runs,
+at delta = 0.05. The others take rewards for independent, so every pull draws a block of its own: "default" is
+`mf-toptwo`, and the cheapest rival is the cheapest of `lucb-top` and `lucb-c` with the tightest bounds, and `iise`
+(">": cut off, at three times everything or at {cut:,} evaluations per candidate; {few} runs each). In brackets: how
+many times the race's cost.
+
+Test sets are finite. Costs are parts of all cells: 1 is every arm on every item. An answer within 0.01 is right.
+
+| data set | arms | items | race | wrong | everything | default | cheapest rival |
+|---|---:|---:|---:|---:|---:|---:|---:|
+{finite}
+
+Splits and replications have no end. Costs are evaluations per candidate; "everything" is all that were recorded. The
+race takes differences to be normal, with unknown variance (`caution=1`); the others are told the range.
+
+| data set | arms | epsilon | race | wrong | everything | default | cheapest rival |
+|---|---:|---:|---:|---:|---:|---:|---:|
+{endless}
+"""
+
+BUDGET = """## When the money ends before the certificate
+
+If you cannot pay for a certificate, say what you can pay (`max_cost`). While the certificate is out of reach, `mf-race`
+measures whoever matters for the answer, and `result.confidence` says how sure it is. The table shows how often the
+answer is the best arm / within 0.01 of it ({runs} runs each, `benchmarks/budget.py`).
+
+- *Limit told*: a race with `max_cost`. *Looked at*: the answer so far of a race that was told of no limit.
+- UCB-E (Zhou et al., ICLR 2025): the package banditeval with its defaults.
+- Successive rejects (Audibert, Bubeck and Munos, COLT 2010): all arms on the same items. It must know its budget.
+
+The last two claim nothing, and do not say when the budget is enough. The last column is what the certificate of the
+race costs without a limit, as a part of all cells, and how many certified answers were wrong (5% are allowed).
+
+![The share of right answers against the share of cells](pictures/budget.png)
+
+| data set | rule | {parts} | certificate, wrong |
+|---|---|{lines}---:|
+{rows}
+
+{verdict}
 """
 
 
@@ -111,29 +172,130 @@ def search_rows(one: dict[str, Any]) -> list[str]:
     return lines
 
 
-def main() -> None:
-    """Print the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("real", type=Path)
-    parser.add_argument("search", type=Path)
-    arguments = parser.parse_args()
-    real, search = (json.loads(path.read_text()) for path in (arguments.real, arguments.search))
-    defaults = [one["rows"][0] for one in real]
-    print(
-        PAGE.format(
-            sets=len(real),
-            delta=real[0]["delta"],
-            wrong=sum(row["wrong"] for row in defaults),
-            trials=sum(row["trials"] for row in defaults),
-            rows="\n".join(real_row(one) for one in real),
-            epsilons=", ".join(f"{one['epsilon']:g} for `{one['set']}`" for one in real if one["epsilon"]),
-            useless=", ".join(f"`{one['set']}`" for one in real if one["over_truest"] > 0.95),
-            pandalm=next(1 / one["over_truest"] for one in real if one["set"] == "pandalm_judges"),
-            repeats=search[0]["repeats"],
-            searches="\n".join(line for one in search for line in search_rows(one)),
-        ),
-        end="",
+def priced_race(found: dict[str, Any], own: float) -> str:
+    """A cost on a set with blocks, and how many times the race's it is."""
+    mark = ">" if found["unfinished"] else ""
+    return f"{mark}{number(found['cost'])} ({mark}{found['cost'] / own:.3g})"
+
+
+def block_row(one: dict[str, Any]) -> str:
+    """One set with blocks."""
+    own, second = one["race"]["cost"], one["blocks"] if one["finite"] else f"{one['epsilon']:g}"
+    return (
+        f"| {one['set']} | {one['arms']} | {second} | **{number(own)}** | {one['race']['wrong']}/{one['runs']} "
+        f"| {one['everything']:g} ({one['everything'] / own:.3g}) | {priced_race(one['default'], own)} "
+        f"| {priced_race(one['rival_cost'], own)} `{one['rival']}` |"
     )
+
+
+def budget_rows(one: dict[str, Any]) -> list[str]:
+    """One set at all budgets, a line for each rule."""
+    lines = []
+    for i, row in enumerate(one["answers"]):
+        shares = " | ".join(f"{p:.2f} / {q:.2f}" for p, q in zip(row["right"], row["within"], strict=True))
+        name = f"{one['set']}, {one['arms']} x {one['items']}" if i == 0 else ""
+        last = f"{one['cost']:.3f}, {one['wrong']}/{one['runs']}" if i == 0 else ""
+        lines.append(f"| {name} | {row['rule']} | {shares} | {last} |")
+    return lines
+
+
+def draw_budget(found: list[dict[str, Any]], path: Path) -> None:
+    """The share of right answers against the share of cells, a panel for each of a few sets."""
+    sets = [one for one in found if one["set"] in SHOWN]
+    figure, panels = plt.subplots(1, len(sets), figsize=(10, 3.6), sharey=True, layout="constrained", squeeze=False)
+    for axes, one in zip(panels[0], sets, strict=True):
+        for row in one["answers"]:
+            colour, marker, line = LOOKS[row["rule"]]
+            axes.plot(PARTS, row["right"], line, color=colour, marker=marker, markersize=5, label=row["rule"])
+        axes.axvline(one["cost"], color="#333333", linewidth=1, linestyle="--", label="certificate (mean cost)")
+        axes.set_title(SHOWN[one["set"]].format(**one), fontsize=10)
+        axes.set_xlabel("part of all cells that is measured")
+        axes.set_xlim(0.0, max(0.3, 1.08 * one["cost"]))
+        axes.xaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0))
+        axes.set_ylim(0.0, 1.03)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    panels[0][0].set_ylabel("share of runs that answer with the best")
+    panels[0][-1].legend(fontsize=8, frameon=False, loc="lower right")
+    figure.savefig(path, dpi=130)
+
+
+def blocks_section(found: list[dict[str, Any]]) -> str:
+    """The sets with blocks."""
+    return BLOCKS.format(
+        sets=len(found),
+        wrong=sum(one["race"]["wrong"] for one in found),
+        runs=sum(one["runs"] for one in found),
+        few=FEW,
+        cut=CUT,
+        finite="\n".join(block_row(one) for one in found if one["finite"]),
+        endless="\n".join(block_row(one) for one in found if not one["finite"]),
+    )
+
+
+def budget_section(found: list[dict[str, Any]]) -> str:
+    """Answers before the certificate."""
+    behind = [f"{one['set']}, {words}" for one in found for words in comparison(one).behind()]
+    return BUDGET.format(
+        runs=found[0]["runs"],
+        parts=" | ".join(f"{part:.0%}" for part in PARTS),
+        lines="---:|" * len(PARTS),
+        rows="\n".join(line for one in found for line in budget_rows(one)),
+        verdict=f"Where UCB-E or successive rejects is clearly better than the race with a limit, by {CLEAR:g} "
+        f"standard errors: {'; '.join(behind) or 'nowhere'}.",
+    )
+
+
+def independent_section(real: list[dict[str, Any]]) -> str:
+    """The sets whose rewards are drawn independently."""
+    defaults = [one["rows"][0] for one in real]
+    return INDEPENDENT.format(
+        sets=len(real),
+        delta=real[0]["delta"],
+        wrong=sum(row["wrong"] for row in defaults),
+        trials=sum(row["trials"] for row in defaults),
+        rows="\n".join(real_row(one) for one in real),
+        epsilons=", ".join(f"{one['epsilon']:g} for `{one['set']}`" for one in real if one["epsilon"]),
+        useless=", ".join(f"`{one['set']}`" for one in real if one["over_truest"] > 0.95),
+        pandalm=next(1 / one["over_truest"] for one in real if one["set"] == "pandalm_judges"),
+    )
+
+
+def search_section(search: list[dict[str, Any]]) -> str:
+    """Searches for hyperparameters."""
+    return SEARCH.format(
+        tasks=", ".join(one["task"] for one in search),
+        repeats=search[0]["repeats"],
+        searches="\n".join(line for one in search for line in search_rows(one)),
+    )
+
+
+def with_section(page: str, name: str, text: str) -> str:
+    """The page with another text between the two comments that name a section."""
+    pattern = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
+    if not pattern.search(page):
+        raise SystemExit(f"docs/real.md has no section called {name!r}")
+    return pattern.sub(lambda match: match[1] + text + match[2], page)
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("real", "budget", "search"):
+        parser.add_argument(f"--{name}", type=Path, help=f"what {name}.py wrote")
+    given = {name: json.loads(path.read_text()) for name, path in vars(parser.parse_args()).items() if path}
+    page = (DOCS / "real.md").read_text()
+    real = given.get("real", {})
+    if real.get("sets"):
+        page = with_section(page, "independent", independent_section(real["sets"]))
+    if real.get("blocks"):
+        page = with_section(page, "blocks", blocks_section(real["blocks"]))
+    if "budget" in given:
+        page = with_section(page, "budget", budget_section(given["budget"]))
+        draw_budget(given["budget"], DOCS / "pictures" / "budget.png")
+    if "search" in given:
+        page = with_section(page, "search", search_section(given["search"]))
+    (DOCS / "real.md").write_text(page)
 
 
 if __name__ == "__main__":
