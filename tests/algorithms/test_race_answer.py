@@ -109,3 +109,13 @@ def test_a_small_set_is_known_whole_in_the_end_although_arms_pause():
     truth = values.mean(axis=1)
     assert np.all(truth[runs.best] == truth.max())
     assert np.all(runs.cost <= 6 * 40)
+
+
+def test_a_race_with_a_limit_decides_the_same_in_plain_python():
+    values = (np.random.default_rng(8).random((6, 40)) < np.linspace(0.4, 0.6, 6)[:, None]).astype(float)
+    instance = mf.Instance(mf.Problem(6, [("right", 1.0)], blocks=40), law=BlockTableLaw(values[:, None, :]))
+    fast, plain = (
+        mf.simulate(instance, trials=3, seed=9, max_cost=60, trace=60, device=device) for device in ("cpu", "python")
+    )
+    assert np.array_equal(fast.trace, plain.trace)
+    assert np.array_equal(fast.best, plain.best)
