@@ -202,7 +202,7 @@ def budget_rows(one: dict[str, Any]) -> list[str]:
 def draw_budget(found: list[dict[str, Any]], path: Path) -> None:
     """The share of right answers against the share of cells, a panel for each of a few sets."""
     sets = [one for one in found if one["set"] in SHOWN]
-    figure, panels = plt.subplots(1, len(sets), figsize=(10, 3.6), sharey=True, layout="constrained", squeeze=False)
+    figure, panels = plt.subplots(1, len(sets), figsize=(10, 3.9), sharey=True, layout="constrained", squeeze=False)
     for axes, one in zip(panels[0], sets, strict=True):
         for row in one["answers"]:
             colour, marker, line = LOOKS[row["rule"]]
@@ -216,7 +216,9 @@ def draw_budget(found: list[dict[str, Any]], path: Path) -> None:
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     panels[0][0].set_ylabel("share of runs that answer with the best")
-    panels[0][-1].legend(fontsize=8, frameon=False, loc="lower right")
+    figure.legend(
+        *panels[0][0].get_legend_handles_labels(), fontsize=9, frameon=False, loc="outside lower center", ncols=5
+    )
     figure.savefig(path, dpi=130)
 
 
