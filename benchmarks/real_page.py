@@ -92,7 +92,7 @@ Test sets are finite. Costs are parts of all cells: 1 is every arm on every item
 |---|---:|---:|---:|---:|---:|---:|---:|
 {finite}
 
-Splits and replications have no end. Costs are evaluations per candidate; "everything" is all that were recorded. The
+{cheaper}Splits and replications have no end. Costs are evaluations per candidate; "everything" is all that were recorded. The
 race takes differences to be normal, with unknown variance (`caution=1`); the others are told the range.
 
 | data set | arms | epsilon | race | wrong | everything | default | cheapest rival |
@@ -222,6 +222,14 @@ def draw_budget(found: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
+def cheaper_default(found: list[dict[str, Any]]) -> str:
+    """Says where the default is cheaper than the race, if it is anywhere."""
+    sets = [f"`{one['set']}`" for one in found if one["default"]["cost"] < one["race"]["cost"]]
+    if not sets:
+        return ""
+    return f"On {', '.join(sets)} the default is cheaper: where the best is far ahead, few pulls do.\n\n"
+
+
 def blocks_section(found: list[dict[str, Any]]) -> str:
     """The sets with blocks."""
     return BLOCKS.format(
@@ -230,6 +238,7 @@ def blocks_section(found: list[dict[str, Any]]) -> str:
         runs=sum(one["runs"] for one in found),
         few=FEW,
         cut=CUT,
+        cheaper=cheaper_default([one for one in found if one["finite"]]),
         finite="\n".join(block_row(one) for one in found if one["finite"]),
         endless="\n".join(block_row(one) for one in found if not one["finite"]),
     )
