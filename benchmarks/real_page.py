@@ -92,8 +92,8 @@ Test sets are finite. Costs are parts of all cells: 1 is every arm on every item
 |---|---:|---:|---:|---:|---:|---:|---:|
 {finite}
 
-{cheaper}Splits and replications have no end. Costs are evaluations per candidate; "everything" is all that were recorded. The
-race takes differences to be normal, with unknown variance (`caution=1`); the others are told the range.
+{cheaper}Splits and replications have no end. Costs are evaluations per candidate; "everything" is all that were
+recorded. The race takes differences to be normal, with unknown variance (`caution=1`); the others are told the range.
 
 | data set | arms | epsilon | race | wrong | everything | default | cheapest rival |
 |---|---:|---:|---:|---:|---:|---:|---:|

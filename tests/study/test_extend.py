@@ -146,3 +146,26 @@ def test_what_cannot_change_is_named_with_both_values(other, said):
     with pytest.raises(StudyError) as raised:
         create_study(other, storage=storage, name="mine", load_if_exists=True)
     assert str(raised.value).startswith(f"study 'mine' exists with another problem: {said}")
+
+
+@pytest.mark.parametrize("width", [1, 5])
+def test_a_race_is_told_of_its_limit_and_of_another_one_wherever_it_goes_on(width):
+    skill = {f"arm {k}": 0.45 + 0.02 * k for k in range(10)}
+    problem = mf.Problem(list(skill), [("only", 1.0)], blocks=60)
+    storage = MemoryStorage()
+
+    def some(study, cells):
+        pulls = [pull for _ in range(cells) for pull in study.ask(1) if pull is not None]
+        for pull in pulls:
+            study.tell(pull, float(random.Random(f"{pull.block} {pull.arm}").random() < skill[pull.arm]))
+
+    study = create_study(problem, max_cost=150, storage=storage, width=width)
+    while not study.done:
+        some(study, 1)
+    study.extend(max_cost=300)
+    assert study.current().planner.algorithm.params.limit == 300
+    for _ in range(5):
+        some(study, 20)
+        again = load_study(storage)
+        assert again.current().planner.algorithm.params.limit == 300
+        assert_same(study, again)

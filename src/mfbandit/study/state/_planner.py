@@ -77,7 +77,7 @@ class Planner:
                 self.cells[arm, fidelity] = k, m
 
     def rescale(self, settings: Settings, rewards_as: Problem) -> None:
-        """Tell the policy anew what it was told in units of the reward, in another unit scale."""
+        """Tell the policy anew what it was told: in another unit scale, or with another limit of what may be spent."""
         ready = settings.policy.ready(rewards_as, self.problem, settings.goal)
         self.algorithm = replace(self.algorithm, params=ready.params)
 

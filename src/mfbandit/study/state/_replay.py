@@ -91,7 +91,7 @@ def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_ro
     # The rounds before are read as they were planned; what was changed decides only what comes next.
     changes = [record for record in settled if record[0] == SETTING]
     for record in changes:
-        study_state.settings = study_state.settings.changed(read_changes(record[3]))
+        study_state.follow(read_changes(record[3]))
     asked = next_round.pull
     if not is_checkpoint(next_round):
         # Most rounds say only what has changed.

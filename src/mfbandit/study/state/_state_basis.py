@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mfbandit.confidence import BrokenBound
@@ -61,6 +61,12 @@ class StudyStatistics:
             self._scaled = self._scaled.with_reward(kind.near(first))
             self._unit = self._scaled.reward.to_unit
             self.problem = self.problem.with_reward(self._scaled.reward)
+            self.planner.rescale(self.settings, self._scaled)
+
+    def follow(self, changes: Mapping[str, Any]) -> None:
+        """Go on with other settings, of which the policy is told."""
+        self.settings = self.settings.changed(changes)
+        if self.planner.arms:
             self.planner.rescale(self.settings, self._scaled)
 
     @property

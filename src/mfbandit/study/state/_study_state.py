@@ -127,7 +127,7 @@ class StudyState(StudyProgress):
         That is so where the study has ended with a round without pulls: the next one must not begin with its number.
         """
         before = self.settings.limit
-        self.settings = self.settings.changed(changes)
+        self.follow(changes)
         if self.settings.limit <= before:
             return False
         self.round.cut = False
