@@ -207,7 +207,7 @@ def compare(name: str, runs: int, seed: int, theirs: Callable[[Floats, Ints, int
 
 def print_comparison(found: Comparison, first: bool) -> None:
     """Print one set, a line for each rule; before the first one, what the columns are."""
-    widths = [32, 20, *[11] * len(PARTS), 12, 6]
+    widths = [32, 20, *[11] * len(PARTS), 12, 8]
     if first:
         print("right / within 0.01, at a part of all cells; then what a certificate costs, and wrong ones")
         print(line(["set", "rule", *(f"{part:.0%}" for part in PARTS), "certificate", "wrong"], widths))
