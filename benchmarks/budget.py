@@ -1,6 +1,7 @@
 """The answer of a race whose money ends before its certificate, beside rules for fixed budgets at the same price.
 
     python benchmarks/budget.py [--runs 100] [--json budget.json] [prompts_sentiment ...]    # minutes on one core
+    python benchmarks/budget.py --random 14 --seed 5         # tables that nobody has seen, instead of recorded ones
 
 How often the answer at 5%, 10%, 15% and 25% of all cells of a test set is the best arm, and how often one within 0.01:
 
@@ -19,7 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,7 @@ OURS, LOOKED_AT, UCB_E, REJECTS = "mf-race, limit told", "mf-race, looked at", "
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Rule = Callable[[Floats, Ints, int, int], Ints]
 
 
 @dataclass(frozen=True)
@@ -174,9 +176,22 @@ def judged(rule: str, truth: Floats, answers: Ints) -> Answers:
     return Answers(rule, (regret <= 0.0).mean(axis=0).tolist(), (regret <= NEAR).mean(axis=0).tolist())
 
 
-def compare(name: str, runs: int, seed: int, theirs: Callable[[Floats, Ints, int, int], Ints]) -> Comparison:
+def random_table(seed: int) -> mf.Instance:
+    """Rights and wrongs of 6 to 60 arms on items of any difficulty, of which each arm finds others hard."""
+    rng = np.random.default_rng(seed)
+    arms, items = int(rng.integers(6, 61)), int(rng.choice([150, 300, 600, 1000]))
+    skill = rng.normal(0.0, rng.uniform(0.2, 1.2), arms)
+    hard = rng.normal(0.0, rng.uniform(0.5, 3.0), items)
+    own = rng.normal(0.0, rng.uniform(0.2, 1.5), (arms, items))
+    right = rng.random((arms, items)) < 1.0 / (1.0 + np.exp(hard - skill[:, None] - own))
+    problem = mf.Problem(arms, [("label", 1.0)], "bernoulli", blocks=items)
+    return mf.Instance(problem, law=mf.BlockTableLaw(right[:, None].astype(float)), name=f"random {seed}")
+
+
+def compare(
+    instance: mf.Instance, runs: int, seed: int, theirs: Callable[[Floats, Ints, int, int], Ints]
+) -> Comparison:
     """Run all rules on one set."""
-    instance = load(name)
     assert isinstance(instance.law, mf.BlockTableLaw)
     scores = np.ascontiguousarray(instance.law.values[:, -1])
     truth, price = scores.mean(axis=1), instance.problem.fidelities[-1].cost
@@ -202,7 +217,7 @@ def compare(name: str, runs: int, seed: int, theirs: Callable[[Floats, Ints, int
         judged(REJECTS, truth, successive_rejects(scores, budgets, runs, seed)),
     ]
     share = np.mean(certified, axis=0).tolist()
-    return Comparison(name, *scores.shape, each * ORDERS, answers, share, float(np.mean(costs)), wrong)
+    return Comparison(instance.name, *scores.shape, each * ORDERS, answers, share, float(np.mean(costs)), wrong)
 
 
 def print_comparison(found: Comparison, first: bool) -> None:
@@ -218,6 +233,30 @@ def print_comparison(found: Comparison, first: bool) -> None:
     print(line(["", "certified", *(f"{share:.2f}" for share in found.certified), "", ""], widths), flush=True)
 
 
+def random_tables(count: int, seed: int) -> Iterator[mf.Instance]:
+    """So many random tables."""
+    return (random_table(1000 * seed + number) for number in range(count))
+
+
+def recorded(wanted: Sequence[str]) -> Iterator[mf.Instance]:
+    """The test sets of these names, or all; those without an end are left out."""
+    if not names():
+        raise SystemExit("no data: shared/data is not beside the checkout")
+    unknown = [name for name in wanted if name not in names()]
+    if unknown:
+        raise SystemExit(f"No data set is called {unknown[0]!r}; there are {', '.join(names())}.")
+    found = map(load, wanted or names())
+    return (instance for instance in found if instance.problem.blocks != "unlimited")
+
+
+def print_means(found: Sequence[Comparison]) -> None:
+    """Print how often each rule was right, on average over all sets."""
+    print("\nRight on average over all sets:")
+    for i, one in enumerate(found[0].answers):
+        means = np.mean([each.answers[i].right for each in found], axis=0)
+        print(line([one.rule, *(f"{mean:.3f}" for mean in means)], [32, *[11] * len(PARTS)]))
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -226,20 +265,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--banditeval", action="store_true", help="UCB-E by its authors' package")
     parser.add_argument("--json", type=Path, help="write all figures to this file, too")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="N random tables instead of recorded ones")
     given = parser.parse_args()
-    if not names():
-        raise SystemExit("no data: shared/data is not beside the checkout")
-    unknown = [name for name in given.sets if name not in names()]
-    if unknown:
-        raise SystemExit(f"No data set is called {unknown[0]!r}; there are {', '.join(names())}.")
     found: list[Comparison] = []
-    for name in given.sets or names():
-        if load(name).problem.blocks == "unlimited":
-            continue
-        found.append(compare(name, given.runs, given.seed, package_ucb_e if given.banditeval else ucb_e))
+    for instance in random_tables(given.random, given.seed) if given.random else recorded(given.sets):
+        found.append(compare(instance, given.runs, given.seed, package_ucb_e if given.banditeval else ucb_e))
         print_comparison(found[-1], first=len(found) == 1)
         if given.json:
             given.json.write_text(json.dumps([asdict(one) for one in found], indent=1) + "\n")
+    print_means(found)
     worse = [f"{one.set}: {words}" for one in found for words in one.behind()]
     print(f"\nWhere a rule for fixed budgets is clearly better ({CLEAR:g} standard errors): {len(worse) or 'nowhere'}")
     for words in worse:
