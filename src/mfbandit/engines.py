@@ -2,6 +2,6 @@
 
 from mfbandit.study.api import allocate, identify
 from mfbandit.study.run import optimize
-from mfbandit.workers import Command, Ray
+from mfbandit.workers import Batches, Command, Ray
 
-__all__ = ["Command", "Ray", "allocate", "identify", "optimize"]
+__all__ = ["Batches", "Command", "Ray", "allocate", "identify", "optimize"]

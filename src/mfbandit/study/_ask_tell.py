@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from mfbandit._checks import is_whole, whole_number
 from mfbandit.errors import InvalidInput, StudyError
@@ -20,8 +21,6 @@ from mfbandit.study._policy_digest import PolicyCode
 from mfbandit.study._pulls import Pulls
 from mfbandit.study._reward_check import RewardCheck, check_lease, plain_text
 from mfbandit.study._settings import Header, as_limit
-from mfbandit.study.state._compile_thread import start_compiling
-from mfbandit.study.state._planner import copy_state
 from mfbandit.study.state._replica import Replica
 from mfbandit.study.state.rounds._round import lease_note
 
@@ -29,13 +28,18 @@ __all__ = ["AskTell"]
 
 Clock = Callable[[], float]
 
-#: A policy is compiled, beside the study, once it has some rounds and planning them takes time. What was
-#: compiled for another study is taken sooner: it takes a millisecond to find.
-_LOOK_AFTER_SECONDS = 0.002
-_COMPILE_AFTER_SECONDS = 0.02
-_COMPILE_AFTER_ROUNDS = 100
 #: What a report of a pull can be.
-_AWAITED, _LATE, _UNKNOWN = 1, 0, -1
+_AWAITED, _LATE, _UNKNOWN, _ENDED = 1, 0, -1, 2
+
+
+class _Report(NamedTuple):
+    """What became of a pull."""
+
+    pull: Pull | int
+    number: int
+    value: float
+    kind: int = RESULT
+    text: str | None = None
 
 
 class AskTell(Replica):
@@ -81,7 +85,7 @@ class AskTell(Replica):
             whole_number("n", n, 1)
         term = self._term(lease_seconds)
         note = lease_note(term, self._my_name() if in_process else "")
-        self._maybe_compile()
+        self._study_state.maybe_compile()
         pulls: list[Pull] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
@@ -135,9 +139,18 @@ class AskTell(Replica):
             Whether it counts. It does not if the pull already has a result (exactly one counts) or its
             arm was retired.
         """
-        value = self._check_reward(reward)
-        self._maybe_compile()
-        return self._report(pull, RESULT, value, None)
+        return self.tell_all([(pull, reward)])[0]
+
+    def tell_all(self, rewards: Iterable[tuple[Pull | int, float]]) -> list[bool]:
+        """Report many rewards, as pairs of what `tell` takes, in one step; if one is refused, nothing is recorded."""
+        values = [(pull, self._check_reward(reward)) for pull, reward in rewards]
+        checked = [_Report(pull, self._number(pull), value) for pull, value in values]
+        self._study_state.maybe_compile()
+        return self._report(checked)
+
+    def check_reward(self, reward: Any) -> float:
+        """The reward as a number; raises RewardError if `tell` would refuse it."""
+        return self._check_reward(reward)
 
     def fail(self, pull: Pull | int, reason: str = "") -> bool:
         """Report that the evaluation of a pull failed.
@@ -157,7 +170,7 @@ class AskTell(Replica):
         bool
             Whether it counts; not if the pull already has a result.
         """
-        return self._report(pull, FAILURE, 0.0, plain_text(reason))
+        return self._report([_Report(pull, self._number(pull), 0.0, FAILURE, plain_text(reason))])[0]
 
     def heartbeat(self, pulls: Iterable[Pull], *, lease_seconds: float | None = None) -> list[Pull]:
         """Say that pulls are still being worked on; returns those that are still wanted."""
@@ -273,34 +286,38 @@ class AskTell(Replica):
             self._study_state.round.give_back(place)
         return bool(places)
 
-    def _report(self, pull: Pull | int, kind: int, value: float, text: str | None) -> bool:
-        """Enter what became of a pull, and plan the next round if that completes this one."""
-        number, verdict = self._number(pull), _LATE
+    def _report(self, reports: Sequence[_Report]) -> list[bool]:
+        """Enter what became of pulls, and plan the next round if that completes this one."""
+        verdicts: list[int] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            nonlocal verdict
             study_state, records = self._apply_news(news), list[Record]()
-            if number >= study_state.asked and self._may_plan():
-                self._plan(records)
-            verdict = self._verdict(pull, number)
-            if verdict == _AWAITED:
-                if kind == RESULT:
-                    study_state.result(number, value)
-                else:
-                    study_state.failure(number, text or "")
-                records.append(Record(kind, number, value, text))
-                # A result counts whoever brings it; what to ask next is not for other code to say.
-                if self._may_plan():
+            verdicts.clear()
+            for pull, number, value, kind, text in reports:
+                if number >= study_state.asked and self._may_plan():
                     self._plan(records)
+                verdict = self._verdict(pull, number)
+                if verdict == _AWAITED:
+                    # What is told when a study has its answer is recorded, and does not count.
+                    verdict = _ENDED if study_state.ended else _AWAITED
+                    if kind == RESULT:
+                        study_state.result(number, value)
+                    else:
+                        study_state.failure(number, text or "")
+                    records.append(Record(kind, number, value, text))
+                    # A result counts whoever brings it; what to ask next is not for other code to say.
+                    if self._may_plan():
+                        self._plan(records)
+                verdicts.append(verdict)
             return records
 
         with self._lock:
-            ended = self._study_state.ended
             self._exchange(decide, self._durable)
-            self._held.discard(number)
-        if verdict == _UNKNOWN:
-            raise StudyError(f"pull {number} was never handed out by study {self.name!r}")
-        return verdict == _AWAITED and not ended
+            self._held.difference_update(report.number for report in reports)
+        for report, verdict in zip(reports, verdicts, strict=True):
+            if verdict == _UNKNOWN:
+                raise StudyError(f"pull {report.number} was never handed out by study {self.name!r}")
+        return [verdict == _AWAITED for verdict in verdicts]
 
     def _may_plan(self) -> bool:
         """Whether a round is due that whoever brings a result may plan; `ask` says why if it must not be planned."""
@@ -369,17 +386,3 @@ class AskTell(Replica):
                 self._held.difference_update(number for _, number in given)
             self._exchange(decide, False)
         return wanted
-
-    def _maybe_compile(self) -> None:
-        """Compile the policy once that pays; other threads go on meanwhile."""
-        study_state, planner = self._study_state, self._study_state.planner
-        if planner.asked_to_compile or study_state.planning_seconds < _LOOK_AFTER_SECONDS:
-            return
-        if not planner.looked:
-            planner.asked_to_compile = planner.compiled_before(study_state.state)
-            return
-        if study_state.planning_seconds < _COMPILE_AFTER_SECONDS or study_state.rounds < _COMPILE_AFTER_ROUNDS:
-            return
-        planner.asked_to_compile = True
-        # It takes seconds the first time on a machine, and which of the two plans does not matter.
-        start_compiling(planner.compile, copy_state(study_state.state))

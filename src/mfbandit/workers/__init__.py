@@ -4,6 +4,7 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
+from mfbandit.workers._batches import Batch, Batches
 from mfbandit.workers._command import Command, check_timeout
 from mfbandit.workers._engine import Engine, Evaluate, Ray, Resources, is_async, make_engine
 from mfbandit.workers._failure import LASTING, TEMPORARY, Failure, TookTooLong, describe, reason
@@ -13,6 +14,8 @@ from mfbandit.workers._ray_cluster import RayCluster
 __all__ = [
     "LASTING",
     "TEMPORARY",
+    "Batch",
+    "Batches",
     "Command",
     "Engine",
     "Evaluate",

@@ -17,7 +17,7 @@ from mfbandit.storage import PATIENCE_SECONDS, Storage
 from mfbandit.study._study_options import BiasAlarm, Failures
 from mfbandit.study.api._open_study import NameTaken, create_study
 from mfbandit.study.run import refuse_to_block
-from mfbandit.workers import Evaluate, Ray, Resources
+from mfbandit.workers import Batches, Evaluate, Ray, Resources
 
 if TYPE_CHECKING:
     from mfbandit.study._result import Result
@@ -164,7 +164,7 @@ async def identify_async(problem: Problem, evaluate: Evaluate, **settings: Any) 
     given.apply_defaults()
     options = dict(given.arguments, policy=_to_identify(given.arguments["policy"]))
     del options["problem"], options["evaluate"]
-    study, running = await asyncio.to_thread(_prepared, problem, **options)
+    study, running = await asyncio.to_thread(_prepared, problem, evaluate, **options)
     with study:
         return await study.optimize_async(evaluate, **running)
 
@@ -272,19 +272,23 @@ def _to_identify(policy: Policy | str | None) -> Policy | None:
 def _run(problem: Problem, evaluate: Evaluate, **given: Any) -> Result:
     """Make a study, or go on with it, and evaluate its pulls until it is done."""
     refuse_to_block()
-    study, running = _prepared(problem, **given)
+    study, running = _prepared(problem, evaluate, **given)
     with study:
         return study.optimize(evaluate, **running)
 
 
-def _prepared(problem: Problem, *, failures: Failures | None, **given: Any) -> tuple[Study, dict[str, Any]]:
+def _prepared(
+    problem: Problem, evaluate: Evaluate, *, failures: Failures | None, **given: Any
+) -> tuple[Study, dict[str, Any]]:
     """Make a study, or go on with it; with it what is for the run alone."""
     keywords = {field: (keyword, given.pop(keyword)) for field, keyword in _FAILURES.items()}
     failing = given_once("failures", failures, Failures, keywords)
     running = {key: given.pop(key) for key in _OF_RUNS}
     running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
     settings = given | {"retries": failing["retries"], "on_failure": failing["then"]}
-    return study_for(problem, settings, running["workers"]), running
+    # A round has pulls for many batches: nothing is planned while others are out.
+    wide = 1 if isinstance(evaluate, Batches) else running["workers"]
+    return study_for(problem, settings, wide), running
 
 
 def study_for(problem: Problem, settings: dict[str, Any], workers: int) -> Study:

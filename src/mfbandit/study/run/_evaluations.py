@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from mfbandit.model import Pull
-from mfbandit.workers import Engine
+from mfbandit.workers import Batch, Batches, Engine, Evaluate
 
-__all__ = ["Evaluation", "Evaluations"]
+__all__ = ["Evaluation", "Evaluations", "batch_size", "tasks_of"]
 
 #: How often to look whether evaluations left the queue of their engine, as a share of the timeout.
 _LOOKS = 0.2
@@ -23,9 +24,43 @@ class Evaluation:
 
     pull: Pull
     future: Future[Any]
+    place: int | None = None
+    """Which of the rewards that its future brings is its own; None if that brings one alone."""
     began: float = field(default_factory=time.monotonic)
     deadline: float | None = None
     """When it has taken too long; not known before it has begun."""
+
+    def error(self) -> BaseException | None:
+        """What went wrong, once it is done; None if nothing did."""
+        try:
+            return self.future.exception()
+        except CancelledError as cancelled:
+            return cancelled
+
+    def reward(self) -> Any:
+        """What it brought; raises what went wrong."""
+        found = self.future.result()
+        return found if self.place is None else found[self.place]
+
+
+def batch_size(evaluate: Evaluate) -> int:
+    """How many pulls an evaluator takes together; 0 if it takes one alone."""
+    return evaluate.size if isinstance(evaluate, Batches) else 0
+
+
+def tasks_of(pulls: Sequence[Pull], batch: int, workers: int) -> Iterator[tuple[int, Sequence[Pull]]]:
+    """What runs as one task, with the place of its first pull: pulls of one fidelity, so few that all workers get some.
+
+    `batch` is how many pulls an evaluator takes at most.
+    """
+    most = min(batch, -(-len(pulls) // workers))
+    start = 0
+    while start < len(pulls):
+        end = start + 1
+        while end < min(start + most, len(pulls)) and pulls[end].fidelity_index == pulls[start].fidelity_index:
+            end += 1
+        yield start, pulls[start:end]
+        start = end
 
 
 class Evaluations:
@@ -36,7 +71,7 @@ class Evaluations:
         self.timeout = timeout
         self._out: dict[int, Evaluation] = {}
         #: A pull may be out again while one that was given up still runs, so it is futures that report.
-        self._numbers: dict[Future[Any], int] = {}
+        self._numbers: dict[Future[Any], dict[int, None]] = {}
         self._reports: SimpleQueue[Future[Any] | None] = SimpleQueue()
 
     def __len__(self) -> int:
@@ -48,13 +83,23 @@ class Evaluations:
         """What is evaluated."""
         return [evaluation.pull for evaluation in self._out.values()]
 
-    def start(self, pull: Pull) -> None:
-        """Start to evaluate a pull."""
-        evaluation = Evaluation(pull, self.engine.submit(pull))
-        self._out[pull.id] = evaluation
-        self._numbers[evaluation.future] = pull.id
-        self._note_start(evaluation)
-        evaluation.future.add_done_callback(self._reports.put)
+    def start(self, pulls: Sequence[Pull], *, together: bool) -> None:
+        """Start to evaluate one pull, or some of them together."""
+        if together:
+            # An engine hands on what it is given, and asks it for nothing but its fidelity.
+            future = self.engine.submit(Batch(tuple(pulls)))  # type: ignore[arg-type]
+            self._note([Evaluation(pull, future, place) for place, pull in enumerate(pulls)])
+        else:
+            self._note([Evaluation(pulls[0], self.engine.submit(pulls[0]))])
+
+    def _note(self, evaluations: list[Evaluation]) -> None:
+        """Wait for the evaluations of one task."""
+        future = evaluations[0].future
+        for evaluation in evaluations:
+            self._out[evaluation.pull.id] = evaluation
+            self._note_start(evaluation)
+        self._numbers[future] = dict.fromkeys(evaluation.pull.id for evaluation in evaluations)
+        future.add_done_callback(self._reports.put)
 
     def age(self, number: int) -> float | None:
         """For how many seconds a pull is evaluated here; None if it is not."""
@@ -71,17 +116,19 @@ class Evaluations:
         try:
             report = self._reports.get(timeout=seconds)
             while True:
-                number = None if report is None else self._numbers.get(report)
-                if number is not None:
-                    found.append(self._out[number])
+                if report is not None:
+                    found += [self._out[number] for number in self._numbers.get(report, ())]
                 report = self._reports.get_nowait()
         except Empty:
             return found
 
     def forget(self, evaluation: Evaluation) -> None:
         """Wait no longer for an evaluation."""
-        if self._numbers.pop(evaluation.future, None) is not None:
-            del self._out[evaluation.pull.id]
+        task = self._numbers.get(evaluation.future, {})
+        if evaluation.pull.id in task:
+            del task[evaluation.pull.id], self._out[evaluation.pull.id]
+        if not task:
+            self._numbers.pop(evaluation.future, None)
 
     def overdue(self) -> list[Evaluation]:
         """Those that take too long."""
@@ -109,9 +156,10 @@ class Evaluations:
             evaluation.deadline = time.monotonic() + self.timeout
 
     def end(self, evaluation: Evaluation) -> None:
-        """Give up an evaluation."""
+        """Give up an evaluation; a task ends with the last one of its pulls."""
         self.forget(evaluation)
-        self.engine.end(evaluation.pull, evaluation.future)
+        if evaluation.future not in self._numbers:
+            self.engine.end(evaluation.pull, evaluation.future)
 
     def end_pull(self, pull: Pull) -> None:
         """Give up the evaluation of a pull, if there is one."""

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
 from mfbandit._checks import is_number, whole_number
@@ -18,7 +18,7 @@ from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.formatting import shown
 from mfbandit.model import Pull
 from mfbandit.study.run._backoff import Backoff
-from mfbandit.study.run._evaluations import Evaluations
+from mfbandit.study.run._evaluations import Evaluation, Evaluations, batch_size, tasks_of
 from mfbandit.study.run._interrupts import Interrupts
 from mfbandit.study.run._run_async import refuse_to_block
 from mfbandit.study.run._study_display import Display, make_display
@@ -79,7 +79,7 @@ def optimize(
     evaluations = Evaluations(make_engine(engine, evaluate, study.problem, resources, timeout), timeout)
     # Who wants no retries does not want to wait for them.
     backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0)
-    run = _Run(study, evaluations, workers, callback, backoff)
+    run = _Run(study, evaluations, workers, callback, backoff, batch_size(evaluate))
     if on_start is not None:
         on_start(run.interrupts)
     try:
@@ -98,8 +98,11 @@ class _Run:
         workers: int,
         callback: Callable[[View], Any] | None,
         backoff: Backoff,
+        batch: int,
     ) -> None:
-        self.study, self.running, self.workers = study, evaluations, workers
+        self.study, self.running = study, evaluations
+        #: How many pulls a task has at most, 0 if it has one alone; how many tasks run at once, with how many pulls.
+        self.batch, self.tasks, self.workers = batch, workers, workers * max(1, batch)
         self.callback, self.backoff = callback, backoff
         self.display: Display = make_display(study, False)
         #: Pulls that failed and are tried again later.
@@ -115,7 +118,7 @@ class _Run:
     def run(self, progress: bool) -> Result:
         """Run until the study is done or somebody wants it to end."""
         with make_display(self.study, progress) as self.display:
-            self.display.workers, self.display.age = self.workers, self.running.age
+            self.display.workers, self.display.age = self.tasks, self.running.age
             return self._run()
 
     def _run(self) -> Result:
@@ -196,10 +199,11 @@ class _Run:
         self._start(pulls)
 
     def _start(self, pulls: list[Pull]) -> None:
-        for position, pull in enumerate(pulls):
-            self.held.pop(pull.id, None)
+        for position, task in tasks_of(pulls, max(1, self.batch), self.tasks):
+            for pull in task:
+                self.held.pop(pull.id, None)
             try:
-                self.running.start(pull)
+                self.running.start(task, together=self.batch > 0)
             except BaseException:
                 self.held.update({pull.id: pull for pull in pulls[position:]})  # to be given back
                 raise
@@ -207,9 +211,11 @@ class _Run:
     def _collect_results(self) -> None:
         """Wait for a report, and tell the study of all there are."""
         done = self.running.done(self._wait_seconds())
+        self._tell([evaluation for evaluation in done if evaluation.error() is None])
         for evaluation in done:
-            self._tell(evaluation.pull, evaluation.future)
-            self.running.forget(evaluation)
+            if (error := evaluation.error()) is not None:
+                self._failed(evaluation.pull, error)
+                self.running.forget(evaluation)
         if done:
             self.pause = _SHORT_PAUSE
             self._call_back()
@@ -222,9 +228,9 @@ class _Run:
         """Record what is done when the study has its answer; nobody waits for what still runs, and it is ended."""
         for evaluation in self.running.done(0.0):
             # Whatever went wrong with others is of no interest any more.
-            if not evaluation.future.cancelled() and evaluation.future.exception() is None:
+            if evaluation.error() is None:
                 with contextlib.suppress(RewardError):
-                    self.study.tell(evaluation.pull, evaluation.future.result())
+                    self.study.tell(evaluation.pull, evaluation.reward())
             self.running.forget(evaluation)
 
     def _end_what_takes_too_long(self) -> None:
@@ -258,24 +264,22 @@ class _Run:
             return pause
         return min((self.backoff.wait(pull) for pull in self.held.values()), default=float("inf"))
 
-    def _tell(self, pull: Pull, future: Future[Any]) -> None:
-        """Report the outcome of an evaluation."""
-        try:
-            error = future.exception()
-        except CancelledError as cancelled:
-            error = cancelled
-        if error is None:
+    def _tell(self, evaluations: list[Evaluation]) -> None:
+        """Report the rewards of evaluations, in one step."""
+        rewards: list[tuple[Pull, float]] = []
+        for evaluation in evaluations:
             try:
-                self.study.tell(pull, future.result())
+                rewards.append((evaluation.pull, self.study.check_reward(evaluation.reward())))
             except RewardError as refused:
-                self._refuse(pull, refused)
-                return
-        if error is not None:
-            self._failed(pull, error)
-            return
-        said = self.backoff.succeeded(pull)
-        if said:
-            self.display.say(said)
+                self._refuse(evaluation.pull, refused)
+        if rewards:
+            self.study.tell_all(rewards)
+        for evaluation in evaluations:
+            self.running.forget(evaluation)
+        for pull, _ in rewards:
+            said = self.backoff.succeeded(pull)
+            if said:
+                self.display.say(said)
 
     def _failed(self, pull: Pull, error: BaseException) -> None:
         """Record a failure of a pull, unless it is none of its own."""

@@ -30,6 +30,7 @@ from mfbandit.core import (
 from mfbandit.errors import MissingExtra
 from mfbandit.model import Problem
 from mfbandit.study._settings import Settings
+from mfbandit.study.state._compile_thread import start_compiling
 
 if TYPE_CHECKING:
     from mfbandit.confidence.race import Race
@@ -44,6 +45,14 @@ __all__ = [
     "race_of",
     "streams_of",
 ]
+
+
+#: A policy is compiled, beside the study, once it has some rounds and planning them takes time. What was compiled for
+#: another study is taken sooner: it takes a millisecond to find. Where planning takes very long, it is waited for.
+_LOOK_AFTER_SECONDS = 0.002
+_COMPILE_AFTER_SECONDS = 0.02
+_COMPILE_AFTER_ROUNDS = 100
+_WAIT_AFTER_SECONDS = 1.0
 
 
 @dataclass
@@ -101,6 +110,21 @@ class Planner:
         empty = new_state(self.problem, self.algorithm.memory)
         flying = InFlight(np.zeros_like(empty.pulls), np.zeros_like(empty.pulls))
         return self.problem, self.algorithm.params, empty, copy_for(self.problem, empty), flying, out
+
+    def maybe_compile(self, state: State, seconds: float, rounds: int) -> None:
+        """Compile `plan` once that pays, where so many rounds took so long to plan; other threads go on meanwhile."""
+        if self.asked_to_compile or seconds < _LOOK_AFTER_SECONDS:
+            return
+        if not self.looked:
+            self.asked_to_compile = self.compiled_before(state)
+            return
+        if seconds >= _WAIT_AFTER_SECONDS:
+            # To plan by the plain text meanwhile, with thousands of arms, would take longer than to wait.
+            self.compile_once(state)
+        elif seconds >= _COMPILE_AFTER_SECONDS and rounds >= _COMPILE_AFTER_ROUNDS:
+            self.asked_to_compile = True
+            # It takes seconds the first time on a machine.
+            start_compiling(self.compile, copy_state(state))
 
     def compile_once(self, state: State) -> None:
         """Compile `plan`, where that can be had and nobody has asked for it before."""

@@ -53,6 +53,10 @@ class StudyState(StudyProgress):
         #: What compiled code sees of the state that it was made of.
         self._streams: tuple[State, Streams] | None = None
 
+    def maybe_compile(self) -> None:
+        """Compile the policy once that pays; which of the two plans does not matter."""
+        self.planner.maybe_compile(self.state, self.planning_seconds, self.rounds)
+
     # What happens
 
     def next_record(self) -> Record | None:
