@@ -37,7 +37,7 @@ NAMES = ["finite", "unlimited", "normal"]
 @pytest.fixture(autouse=True)
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short studies are over before their policies are compiled."""
-    monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", math.inf)
+    monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", math.inf)
 
 
 def evaluate(pull: Pull) -> float:

@@ -103,17 +103,17 @@ def test_order_and_interruptions_change_nothing(policy: str, simulated: Callable
 
 def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     instance = mf.load_instance("figure-1a")
-    monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", math.inf)
+    monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", math.inf)
     plain = create_study(instance.problem, max_cost=3000.0)
     play(plain, simulated(instance))
-    monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_ROUNDS", 20)
-    monkeypatch.setattr("mfbandit.study._ask_tell.start_compiling", lambda function, *arguments: function(*arguments))
+    monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("mfbandit.study.state._planner._COMPILE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("mfbandit.study.state._planner._COMPILE_AFTER_ROUNDS", 20)
+    monkeypatch.setattr("mfbandit.study.state._planner.start_compiling", lambda function, *arguments: function(*arguments))
     monkeypatch.setattr("mfbandit.study.state._planner._compiled_before", {})
     quick = create_study(instance.problem, max_cost=3000.0)
     play(quick, simulated(instance))
-    monkeypatch.setattr("mfbandit.study._ask_tell._COMPILE_AFTER_ROUNDS", 10**9)
+    monkeypatch.setattr("mfbandit.study.state._planner._COMPILE_AFTER_ROUNDS", 10**9)
     second = create_study(instance.problem, max_cost=3000.0)
     play(second, simulated(instance))
     plans = [study.current().planner.plan for study in (plain, quick, second)]

@@ -17,7 +17,7 @@ from mfbandit.study import create_study
 @pytest.fixture(autouse=True)
 def uncompiled(monkeypatch):
     """Short studies are over before their policies are compiled."""
-    monkeypatch.setattr("mfbandit.study._ask_tell._LOOK_AFTER_SECONDS", math.inf)
+    monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", math.inf)
 
 
 class Evaluation:

@@ -12,7 +12,7 @@ import numpy as np
 from mfbandit.algorithms import Policy
 from mfbandit.certificate._document import FORMAT, VERSION, claim_of, fingerprint_of, listed
 from mfbandit.certificate._measured import Measured
-from mfbandit.confidence.race import Race
+from mfbandit.confidence.race import Cells, Race
 from mfbandit.model import Bernoulli, Gaussian, Problem
 
 __all__ = ["BLOCKS", "BlockRound", "RaceCertificate"]
@@ -91,26 +91,24 @@ class RaceCertificate:
     def race(self) -> Race:
         """All rewards by lane, arm and position, with what was declared."""
         lanes = {column: m for m, column in enumerate(self.columns)}
-        arms, depth = self.problem.n_arms, self._depth
-        rewards = np.full((len(lanes), arms, depth), math.nan)
-        known = np.zeros((arms, len(lanes)), dtype=np.int64)
-        declared = np.full((len(lanes), depth, 2), -1, dtype=np.int64)
+        declared = np.full((len(lanes), self._depth, 2), -1, dtype=np.int64)
         opened = [0] * len(lanes)
-        given, taken = np.array(self.rewards, dtype=float), 0
-        units = self.problem.reward.to_unit(given)
         for one in self.rounds:
             for column, _, leader, second in one.opened:
                 m = lanes[column]
                 declared[m, opened[m]] = leader, second
                 opened[m] += 1
-            for arm, column, pulls in one.rows:
-                m = lanes[column]
-                part = units[taken : taken + pulls]
-                start = int(known[arm, m])
-                rewards[m, arm, start : start + part.size] = part
-                known[arm, m] += part.size
-                taken += part.size
-        return Race(self.problem, self.columns, self.delta, self.epsilon, rewards, known, declared)
+        rows = np.array([row for one in self.rounds for row in one.rows], dtype=np.int64).reshape(-1, 3)
+        units = self.problem.reward.to_unit(np.array(self.rewards, dtype=float))
+        # The last round may have fewer rewards than pulls.
+        counts = np.diff(np.minimum(np.cumsum(rows[:, 2]), units.size), prepend=0)
+        arms, columns = (np.repeat(rows[:, place], counts) for place in (0, 1))
+        cells = [
+            Cells.in_order(self.problem.n_arms, arms[columns == column], units[columns == column])
+            for column in self.columns
+        ]
+        known = np.stack([lane.known for lane in cells], axis=1)
+        return Race(self.problem, self.columns, self.delta, self.epsilon, cells, known, declared)
 
     @property
     def _depth(self) -> int:

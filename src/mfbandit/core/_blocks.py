@@ -6,14 +6,17 @@ pull of an arm in a lane is on the n-th block of the lane. Where a block stands 
 *position*; which item of a finite set it is, its *index*.
 
 Kernels of problems with blocks find all past rewards in ``state.blocks`` (`Blocks`): the reward of arm k in lane m
-at position n is ``state.blocks.rewards[m, k, n]`` for n below ``state.pulls[k, m]``. They are entered by
-`tally_block`, never by an algorithm. An algorithm opens blocks by `open_block`, with the leader that it
-declares for it, in the very round in which the first cell of the block is planned.
+at position n is ``reward_at(state.blocks, m, k, n)`` for n below ``state.pulls[k, m]``. They are entered by
+`tally_block`, never by an algorithm. Of many thousand arms few are measured on many blocks, so there is room for the
+first positions of all arms, and for later ones of those that come that far (`with_deep_rows`). An algorithm opens
+blocks by `open_block`, with the leader that it declares for it, in the very round in which the first cell of the block
+is planned.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +36,7 @@ __all__ = [
     "BlockRules",
     "Blocks",
     "NoBlocks",
+    "block_room",
     "block_rules",
     "clear_blocks",
     "enlarged",
@@ -40,7 +44,9 @@ __all__ = [
     "is_led",
     "new_blocks",
     "open_block",
+    "reward_at",
     "tally_block",
+    "with_deep_rows",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -51,6 +57,8 @@ LEADER, RUNNER_UP = 0, 1
 NOBODY = -1
 #: Room for so many blocks per lane when there is no last one; a study makes more when it is needed.
 _ROOM = 64
+#: All arms have room for all positions where that is no more than so many cells.
+_CELLS = 4_000_000
 
 
 class NoBlocks(NamedTuple):
@@ -80,7 +88,12 @@ class Blocks(NamedTuple):
     """The rewards of one run by lane, arm and position, and what was declared before them."""
 
     rewards: Floats
-    """(M, K, room), valid up to the pulls of each arm; NaN for a cell that could not be had."""
+    """Those of the first positions, (M, K, held), valid up to the pulls of each arm; NaN for a cell that could not be
+    had."""
+    deep: Floats
+    """Those of the positions from `held` on, one row for each arm of a lane that has any."""
+    deep_row: Ints
+    """Which row that is, (M, K); -1 if there is none."""
     order: Ints
     """The index of the item at each position, (M, N); empty if there is no end of blocks."""
     opened: Ints
@@ -128,6 +141,8 @@ def new_blocks(problem: Arrays, room: int | None = None) -> Any:
     held = size or room or _ROOM
     return Blocks(
         rewards=np.zeros((lanes, arms, held)),
+        deep=np.zeros((0, 0)),
+        deep_row=np.full((lanes, arms), -1, dtype=np.int64),
         order=np.tile(np.arange(size, dtype=np.int64), (lanes, 1)),
         opened=np.zeros(lanes, dtype=np.int64),
         declared=np.full((lanes, held, 2), NOBODY, dtype=np.int64),
@@ -138,11 +153,45 @@ def new_blocks(problem: Arrays, room: int | None = None) -> Any:
 def enlarged(blocks: Blocks, room: int) -> Blocks:
     """The same blocks with room for more of them."""
     lanes, arms, held = blocks.rewards.shape
+    before = blocks.declared.shape[1]
+    declared = np.full((lanes, room, 2), NOBODY, dtype=np.int64)
+    declared[:, :before] = blocks.declared
+    if before > held or lanes * arms * room > _CELLS:
+        return with_deep_rows(blocks._replace(declared=declared), ())
     rewards = np.zeros((lanes, arms, room))
     rewards[:, :, :held] = blocks.rewards
-    declared = np.full((lanes, room, 2), NOBODY, dtype=np.int64)
-    declared[:, :held] = blocks.declared
     return blocks._replace(rewards=rewards, declared=declared)
+
+
+def with_deep_rows(blocks: Blocks, cells: Iterable[tuple[int, int]]) -> Blocks:
+    """The same blocks, with rows for the later positions of some more arms, given as (arm, lane)."""
+    deep_row, used = blocks.deep_row.copy(), int(blocks.deep_row.max(initial=-1)) + 1
+    for arm, lane in cells:
+        if deep_row[lane, arm] < 0:
+            deep_row[lane, arm] = used
+            used += 1
+    rows, columns = blocks.deep.shape
+    wanted = blocks.declared.shape[1] - blocks.rewards.shape[2]
+    if used <= rows and wanted <= columns:
+        return blocks._replace(deep_row=deep_row)
+    deep = np.zeros((max(rows, 2 * used if used > rows else used), wanted))
+    deep[:rows, :columns] = blocks.deep
+    return blocks._replace(deep=deep, deep_row=deep_row)
+
+
+@kernel
+def block_room(blocks: Blocks) -> int:
+    """How many blocks of a lane there is room for."""
+    return int(blocks.declared.shape[1])
+
+
+@kernel
+def reward_at(blocks: Blocks, lane: int, arm: int, position: int) -> float:
+    """The reward of an arm at a position of a lane; NaN if it could not be had."""
+    held = blocks.rewards.shape[2]
+    if position < held:
+        return float(blocks.rewards[lane, arm, position])
+    return float(blocks.deep[blocks.deep_row[lane, arm], position - held])
 
 
 @kernel
@@ -167,7 +216,11 @@ def open_block(blocks: Blocks, lane: int, leader: int, runner_up: int) -> None:
 def tally_block(state: State, arm: int, lane: int, reward: float) -> None:
     """Count one reward (unit scale) on the next block of a lane; NaN is a cell that could not be had."""
     n = state.pulls[arm, lane]
-    state.blocks.rewards[lane, arm, n] = reward
+    held = state.blocks.rewards.shape[2]
+    if n < held:
+        state.blocks.rewards[lane, arm, n] = reward
+    else:
+        state.blocks.deep[state.blocks.deep_row[lane, arm], n - held] = reward
     state.pulls[arm, lane] = n + 1
     if reward == reward:
         state.sums[arm, lane] += reward

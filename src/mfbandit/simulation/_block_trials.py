@@ -78,7 +78,7 @@ def price_in_race(problem: Arrays, pulls: Ints, arm: int, fidelity: int) -> floa
 @kernel
 def possible_in_race(state: State, pulls: Ints, arm: int, fidelity: int, count: int) -> int:
     """How many of some pulls there is room for."""
-    return min(count, int(state.blocks.rewards.shape[2]) - int(pulls[arm, fidelity]))
+    return min(count, int(state.blocks.declared.shape[1]) - int(pulls[arm, fidelity]))
 
 
 @kernel
@@ -86,7 +86,7 @@ def outcome_of_race(state: State, ended: bool) -> int:
     """How a race came to its end: 1 by itself, 0 at a limit, 2 because there was no room for more blocks."""
     if state.blocks.order.shape[1] == 0:
         for m in range(state.blocks.opened.shape[0]):
-            if state.blocks.opened[m] >= state.blocks.rewards.shape[2]:
+            if state.blocks.opened[m] >= state.blocks.declared.shape[1]:
                 return 2
     return 1 if ended else 0
 

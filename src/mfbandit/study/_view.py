@@ -193,8 +193,7 @@ class View:
         problem = self.settings.problem
         if self.best is None or problem.reward.low is not None:
             return []
-        rewards = self.race.rewards[self.columns.index(problem.truest)]
-        words = {arm: unlike_normal(rewards[self.answer] - rewards[k]) for k, arm in enumerate(problem.arms)}
+        words = {arm: unlike_normal(self.race.truest_differences(self.answer, k)) for k, arm in enumerate(problem.arms)}
         found = [(arm, said) for arm, said in words.items() if said is not None and arm != self.best]
         named = [
             f"differences of {self.best!r} and {arm!r} look unlike normal ones ({said}), which the claim assumes: "

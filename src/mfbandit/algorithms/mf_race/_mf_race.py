@@ -43,6 +43,7 @@ from mfbandit.core import (
     State,
     any_out,
     bind,
+    block_room,
     is_led,
     kernel,
     open_block,
@@ -126,7 +127,7 @@ def enough(problem: Arrays, state: State, lane: int, wanted: int) -> int:
     """How many blocks to open next: a few at first, on which nobody can be beaten, then about one in fifty."""
     opened = state.blocks.opened[lane]
     more = _FIRST if opened == 0 else max(1, int(_GROWTH * opened))
-    return int(min(max(more, wanted), state.blocks.rewards.shape[2] - opened))
+    return int(min(max(more, wanted), block_room(state.blocks) - opened))
 
 
 @kernel

@@ -11,7 +11,7 @@ import math
 
 from mfbandit.algorithms.mf_race._race_memory import RaceParams, beat, gap_bound
 from mfbandit.confidence.race import bet, capital, impossible, null_mean, outcome, start
-from mfbandit.core import Arrays, BlockRules, State, kernel
+from mfbandit.core import Arrays, BlockRules, State, kernel, reward_at
 
 __all__ = ["look_bets", "near_bets", "start_bets"]
 
@@ -24,8 +24,8 @@ _PAUSED_FROM = 16
 @kernel
 def difference(state: State, lane: int, comparator: int, arm: int, position: int) -> float:
     """The comparator's reward less the arm's; a cell that could not be had counts as badly as it can."""
-    mine = state.blocks.rewards[lane, comparator, position]
-    other = state.blocks.rewards[lane, arm, position]
+    mine = reward_at(state.blocks, lane, comparator, position)
+    other = reward_at(state.blocks, lane, arm, position)
     return (mine if mine == mine else 0.0) - (other if other == other else 1.0)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from mfbandit.algorithms.mf_race._race_memory import RaceParams, gap_bound
-from mfbandit.core import Arrays, State, kernel
+from mfbandit.core import Arrays, State, kernel, reward_at
 
 __all__ = [
     "TRIED",
@@ -78,7 +78,7 @@ def mean_on_first(problem: Arrays, state: State, arm: int, lane: int, blocks: in
         return lane_mean(problem, state, arm, lane)
     total, missing = float(state.sums[arm, lane]), state.blocks.missing[arm, lane]
     for position in range(blocks, n):
-        reward = state.blocks.rewards[lane, arm, position]
+        reward = reward_at(state.blocks, lane, arm, position)
         if reward == reward:
             total -= reward
         else:
@@ -163,7 +163,7 @@ def is_done_here(problem: Arrays, state: State, lane: int, leader: int, arm: int
         return False
     total = squares = 0.0
     for i in range(n):
-        gained = state.blocks.rewards[lane, leader, i] - state.blocks.rewards[lane, arm, i]
+        gained = reward_at(state.blocks, lane, leader, i) - reward_at(state.blocks, lane, arm, i)
         if gained == gained:
             total += gained
             squares += gained * gained

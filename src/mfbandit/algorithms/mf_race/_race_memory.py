@@ -162,14 +162,12 @@ def gap_bound(problem: Arrays, lane: int, first: int, second: int) -> float:
 @kernel
 def beat(state: State, arm: int) -> None:
     """Note that an arm is not the best, unless it is the last one left: somebody must be the answer."""
-    left = 0
     for other in range(state.pulls.shape[0]):
-        if state.own.beaten[other] == 0:
-            left += 1
-    if left > 1 and state.own.beaten[arm] == 0:
-        state.own.beaten[arm] = 1
-        for lane in range(state.own.last.shape[0]):
-            state.own.last[lane, arm] = state.blocks.opened[lane]
+        if other != arm and state.own.beaten[other] == 0 and state.own.beaten[arm] == 0:
+            state.own.beaten[arm] = 1
+            for lane in range(state.own.last.shape[0]):
+                state.own.last[lane, arm] = state.blocks.opened[lane]
+            return
 
 
 @kernel

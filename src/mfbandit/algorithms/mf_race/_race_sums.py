@@ -14,7 +14,7 @@ import math
 from mfbandit.algorithms.mf_race._race_lanes import racing
 from mfbandit.algorithms.mf_race._race_memory import RaceParams, beat, gap_bound
 from mfbandit.confidence.race import BLOCKS_WITHOUT_NOISE, LEAST_SQUARES, ascending, at_most, log_student, lower_median
-from mfbandit.core import Arrays, State, kernel
+from mfbandit.core import Arrays, State, kernel, reward_at
 
 __all__ = ["look_sums", "near_sums", "start_sums"]
 
@@ -65,7 +65,7 @@ def compare(state: State, lane: int, position: int) -> None:
     memory, size = state.own.sums, 0
     for arm in range(state.pulls.shape[0]):
         if state.own.looked[lane, arm] > position:
-            reward = state.blocks.rewards[lane, arm, position]
+            reward = reward_at(state.blocks, lane, arm, position)
             if reward == reward:
                 memory.sorted[size] = reward
                 size += 1
@@ -82,15 +82,15 @@ def compare(state: State, lane: int, position: int) -> None:
 @kernel
 def take_block(state: State, lane: int, place: int, comparator: int) -> None:
     """Add the next block to the sums of a comparator."""
-    memory, rewards = state.own.sums, state.blocks.rewards
+    memory = state.own.sums
     position = memory.upto[lane, place]
     first = state.own.first_led[lane, comparator]
     early = first == 0 or position < first - 1
-    mine = rewards[lane, comparator, position]
+    mine = reward_at(state.blocks, lane, comparator, position)
     for arm in range(state.pulls.shape[0]):
         if arm == comparator or state.own.looked[lane, arm] <= position:
             continue
-        gained = mine - rewards[lane, arm, position]
+        gained = mine - reward_at(state.blocks, lane, arm, position)
         if gained != gained:
             memory.halted[lane, place, arm] = position + 1
             continue

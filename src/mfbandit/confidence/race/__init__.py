@@ -2,6 +2,7 @@
 
 from mfbandit.confidence.race._bets import bet, capital, impossible, null_mean, outcome, start
 from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths
+from mfbandit.confidence.race._cells import Cells
 from mfbandit.confidence.race._lane import Lane
 from mfbandit.confidence.race._race import Race
 from mfbandit.confidence.race._rules import (
@@ -17,6 +18,7 @@ from mfbandit.confidence.race._student import ascending, at_most, log_student, l
 __all__ = [
     "BLOCKS_WITHOUT_NOISE",
     "LEAST_SQUARES",
+    "Cells",
     "Lane",
     "Race",
     "ascending",

@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from mfbandit.confidence.race._cells import Cells, portions
+
 __all__ = ["Lane"]
 
 Floats = npt.NDArray[np.float64]
@@ -18,8 +20,8 @@ Ints = npt.NDArray[np.int64]
 class Lane:
     """The cells of one fidelity, in unit scale (K arms, n positions)."""
 
-    rewards: Floats
-    """(K, n); NaN for cells that could not be had, and beyond what is known."""
+    given: Floats | Cells
+    """Rewards as cells, or as a table (K, n); NaN for cells that could not be had, and beyond what is known."""
     known: Ints
     """How many positions of each arm are known, (K,)."""
     declared: Ints
@@ -42,6 +44,38 @@ class Lane:
         return np.minimum(self.known[winners], self.known[losers])
 
     @cached_property
+    def cells(self) -> Cells:
+        """The rewards, arm after arm."""
+        return self.given if isinstance(self.given, Cells) else Cells.of_table(self.given, self.known)
+
+    @cached_property
+    def rewards(self) -> Floats:
+        """The same as a table, (K, n)."""
+        if isinstance(self.given, Cells):
+            return self.given.rows(np.arange(self.known.size), 0, self.given.blocks)
+        return self.given
+
+    @cached_property
+    def pair_cells(self) -> float:
+        """On how many positions both arms of a pair are known, over all pairs in both orders."""
+        counts = np.sort(self.known)[::-1].astype(float)
+        return 2.0 * float((counts * np.arange(counts.size)).sum())
+
+    def differences(self, first: int, second: int) -> Floats:
+        """What an arm gave more than another on the positions on which both are known."""
+        rows = self.cells.rows(np.array([first, second]), 0, int(min(self.known[first], self.known[second])))
+        return np.asarray(rows[0] - rows[1])
+
+    def largest_apart(self, winners: Ints, losers: Ints) -> Floats:
+        """The largest difference of each pair on a position."""
+        found, common = np.zeros(winners.size), self.common(winners, losers)
+        for part in portions(common):
+            stop = int(common[part].max())
+            apart = self.cells.rows(winners[part], 0, stop) - self.cells.rows(losers[part], 0, stop)
+            found[part] = np.nan_to_num(np.abs(apart)).max(axis=1)
+        return found
+
+    @cached_property
     def within(self) -> npt.NDArray[np.bool_]:
         """Which cells are known, had or not, (K, n)."""
         return np.arange(self.rewards.shape[1]) < self.known[:, None]
@@ -49,12 +83,7 @@ class Lane:
     @cached_property
     def complete(self) -> Ints:
         """How many positions of each arm come before the first cell that could not be had, (K,)."""
-        return self.complete_from(0)
-
-    def complete_from(self, start: int) -> Ints:
-        """The first position of each arm, `start` or later, that is not known or could not be had, (K,)."""
-        had = (self.within & ~np.isnan(self.rewards))[:, start:]
-        return np.asarray(start + np.logical_and.accumulate(had, axis=1).sum(axis=1))
+        return self.cells.complete_from(0)
 
     @cached_property
     def low(self) -> Floats:

@@ -8,7 +8,7 @@ delta, whichever part of them is known and whenever one looks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths, sure_difference
+from mfbandit.confidence.race._cells import Cells, portions
 from mfbandit.confidence.race._difference_bounds import bracket, highest_rejected
+from mfbandit.confidence.race._guards import Guards
 from mfbandit.confidence.race._lane import Lane
 from mfbandit.confidence.race._rules import Weights, lane_shares, weights
-from mfbandit.confidence.race._student_paths import Guards, student_peaks
+from mfbandit.confidence.race._student_paths import student_peaks
 from mfbandit.confidence.race._whole_lanes import equal_arms, no_better
 from mfbandit.core import STUDENT, Arrays, State, arrays, is_led
 from mfbandit.model import Problem
@@ -30,8 +32,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-#: Pairs are worked out so many cells at a time, and all of them where they have no more cells than that.
-_CELLS, _ALL_PAIRS = 2_000_000, 20_000_000
+#: All pairs are worked out where they have no more cells than that.
+_ALL_PAIRS = 20_000_000
 #: After so many rewards that are all 0 or 1 there is no evidence that takes them for normal.
 _WHOLE = 20
 
@@ -57,8 +59,9 @@ class Race:
     delta: float
     epsilon: float
     """In units of the reward."""
-    rewards: Floats
-    """(M, K, n) in unit scale, by position; NaN beyond what is known and for cells that could not be had."""
+    rewards: Floats | Sequence[Cells]
+    """In unit scale, by lane: as cells, or as tables (K, n) by position; NaN beyond what is known and for cells that
+    could not be had."""
     known: Ints
     """How many positions of each arm in each lane are known, (K, M)."""
     declared: Ints
@@ -69,8 +72,7 @@ class Race:
         """The race that a state holds."""
         known = state.pulls.copy()
         blocks = int(known.max(initial=0))
-        rewards = state.blocks.rewards[:, :, :blocks].copy()
-        rewards[np.arange(blocks) >= known.T[:, :, None]] = math.nan
+        rewards = [Cells.of_blocks(state.blocks, m, known[:, m]) for m in range(len(columns))]
         declared = state.blocks.declared[:, :blocks].copy()
         declared[np.arange(blocks) >= state.blocks.opened[:, None]] = -1
         return cls(problem, columns, delta, epsilon, rewards, known, declared)
@@ -84,7 +86,7 @@ class Race:
         rules = self._seen.blocks
         return [
             Lane(
-                rewards=self.rewards[m],
+                given=self.rewards[m],
                 known=self.known[:, m],
                 declared=self.declared[m],
                 bias=self._seen.bias[:, m],
@@ -113,8 +115,9 @@ class Race:
         """Whether rewards are declared normal and are all 0 or 1."""
         if not self._normal:
             return False
-        had = self.problem.reward.from_unit(self.rewards[~np.isnan(self.rewards)])
-        return bool(had.size >= _WHOLE and np.isin(had, (0.0, 1.0)).all())
+        had = [lane.cells.values[~np.isnan(lane.cells.values)] for lane in self._lanes]
+        whole = [np.isin(self.problem.reward.from_unit(part), (0.0, 1.0)).all() for part in had]
+        return sum(part.size for part in had) >= _WHOLE and all(whole)
 
     @property
     def _arms(self) -> int:
@@ -140,12 +143,10 @@ class Race:
     def _comparators(self, lane: Lane) -> list[int]:
         """The arms whose pairs are looked at, those that once led first: leaving processes out is always allowed."""
         listed = list(dict.fromkeys(lane.declared[lane.declared >= 0].tolist()))
-        counts = np.sort(lane.known)[::-1].astype(float)
-        # The sum over pairs of the lesser count.
-        if 2.0 * float((counts * np.arange(counts.size)).sum()) > _ALL_PAIRS:
-            sums = np.where(lane.within, lane.low, 0.0).sum(axis=1) / np.maximum(lane.known, 1)
-            longest = lane.known == lane.known.max()
-            return list(dict.fromkeys([*listed, int(np.where(longest, sums, -math.inf).argmax())]))
+        if lane.pair_cells > _ALL_PAIRS:
+            longest = np.flatnonzero(lane.known == lane.known.max())
+            means = np.nan_to_num(lane.cells.rows(longest, 0, int(lane.known.max()))).mean(axis=1)
+            return list(dict.fromkeys([*listed, int(longest[means.argmax()])]))
         return [*listed, *sorted(set(range(self._arms)) - set(listed))]
 
     def _bounded_against(self, m: int, log_share: float, found: Floats) -> None:
@@ -153,7 +154,7 @@ class Race:
         lane = self._lanes[m]
         comparators = [a for a in self._comparators(lane) if lane.known[a]]
         lead, pair = self._weights
-        for losers in self._stretches(np.flatnonzero(lane.known), int(lane.known.max(initial=0))):
+        for losers in portions(lane.known):
             blocks = int(lane.known[losers].max())
             total = np.full((losers.size, blocks), -math.inf)
             if lead > 0.0:
@@ -181,19 +182,12 @@ class Race:
             starts += [(a, i, lead / (j * (j + 1))) for j, (a, i) in enumerate(led.items(), 1)]
         for a, start, weight in starts:
             log_weight = math.log(weight) + log_share
-            losers = np.flatnonzero((np.arange(self._arms) != a) & (lane.known > start))
-            for part in self._stretches(losers, int(lane.known[a])):
+            common = np.where(np.arange(self._arms) != a, np.minimum(lane.known, lane.known[a]), 0)
+            for part in portions(np.where(common > start, common, 0)):
                 # Only what says more than is known already.
                 need = -found[part] - log_weight
                 peaks = student_peaks(guards, np.full(part.size, a), part, np.zeros(part.size), need, start)
                 found[part] = np.minimum(found[part], -(peaks + log_weight))
-
-    @staticmethod
-    def _stretches(arms: Ints, blocks: int) -> Iterator[Ints]:
-        """Arms, so many at a time that their paths fit."""
-        step = max(1, _CELLS // max(1, blocks))
-        for start in range(0, arms.size, step):
-            yield arms[start : start + step]
 
     # Of two arms
 
@@ -219,17 +213,18 @@ class Race:
         lane = self._lanes[m]
         if self._mute:
             return np.full(winners.size, -math.inf)
-        parts = []
-        for part in self._stretches(np.arange(winners.size), int(lane.known.max(initial=0))):
+        found = np.full(winners.size, -math.inf)
+        # One more, since a pair without blocks may contradict the range.
+        for part in portions(lane.common(winners, losers) + 1):
             some = winners[part], losers[part], shift[part]
             if self._normal:
                 # A little below, so that what just reaches it is worked out.
                 least = np.full(part.size, need - (0.0 if any_will_do else 1e-9))
-                parts.append(student_peaks(self._guards[m], *some, least, any_will_do=any_will_do))
+                found[part] = student_peaks(self._guards[m], *some, least, any_will_do=any_will_do)
             else:
                 peaks = pair_paths(lane, *some).max(axis=1, initial=-math.inf)
-                parts.append(np.where(contradicts_range(lane, *some), math.inf, peaks))
-        return np.concatenate(parts) if parts else np.zeros(0)
+                found[part] = np.where(contradicts_range(lane, *some), math.inf, peaks)
+        return found
 
     @property
     def _pair_weights(self) -> Floats:
@@ -263,11 +258,13 @@ class Race:
 
     def _scale(self, winners: Ints, losers: Ints) -> Floats:
         """The largest difference of each pair on a block, and what a lane may be off by."""
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(self.rewards[:, winners] - self.rewards[:, losers])
-        found = np.where(np.isnan(apart), 0.0, apart).max(axis=(0, 2), initial=0.0)
+        found = np.max([lane.largest_apart(winners, losers) for lane in self._lanes], axis=0)
         off = max(float(lane.allowed(winners, losers).max(initial=0.0)) for lane in self._lanes)
         return np.asarray(found + off)
+
+    def truest_differences(self, first: int, second: int) -> Floats:
+        """What an arm gave more than another on the blocks of the truest lane on which both are known."""
+        return self._truest.differences(first, second)
 
     # What follows
 
@@ -307,9 +304,12 @@ class Race:
     def differences(self, answer: int) -> dict[int, tuple[float, float]]:
         """Bounds of truth(answer) - truth(b) by arm, in units of the reward; right for all pairs and times at once.
 
-        A statement of its own: an arm may be beaten while its interval holds 0.
+        A statement of its own: an arm may be beaten while its interval holds 0. Among very many arms, only for those
+        that are not beaten.
         """
         others = self._others(answer)
+        if self._truest.pair_cells > _ALL_PAIRS:
+            others = others[self.log_p[others] > math.log(self.delta)]
         if not others.size:
             return {}
         mine = np.full(others.size, answer)

@@ -6,13 +6,11 @@ NumPy beside the kernels of policies: a certificate is checked by code that does
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit.confidence.race._lane import Lane
+from mfbandit.confidence.race._guards import Guards
 from mfbandit.confidence.race._rules import (
     BLOCKS_WITHOUT_NOISE,
     EFFECT_WEIGHTS,
@@ -21,13 +19,11 @@ from mfbandit.confidence.race._rules import (
     blocks_at_least,
 )
 
-__all__ = ["Guards", "least_step", "log_evidence", "log_gate", "student_peaks", "typical_spread"]
+__all__ = ["log_evidence", "log_gate", "student_peaks"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-#: Differences below this part of the largest one are rounding.
-_NOISE = 1e-9
 #: From so many blocks on a simple formula is off by no more than this.
 _MANY, _OFF = 64, 0.02
 #: So many points are worked out at a time.
@@ -103,72 +99,11 @@ def _log_evidence(count: Ints, t: Floats) -> Floats:
     return found
 
 
-def typical_spread(lane: Lane, arm: int) -> Floats:
-    """G: the lower median of the deviations of differences to an arm, over the first 1, 2, ... positions, (n,)."""
-    blocks = int(lane.complete[arm])
-    found = np.zeros(int(lane.known[arm]))
-    spreads = np.full((lane.rewards.shape[0], blocks), math.nan)
-    # Arms with a missing cell count before it only: beyond, what they would say is not known.
-    upto = np.minimum(np.where(lane.complete < lane.known, lane.complete, blocks), blocks)
-    reach = np.minimum(lane.complete, blocks)
-    difference = lane.rewards[arm, :blocks] - lane.rewards[:, :blocks]
-    for c in range(spreads.shape[0]):
-        if c == arm or reach[c] < 2:
-            continue
-        d = difference[c, : reach[c]] - difference[c, 0]
-        n = np.arange(1, reach[c] + 1)
-        mean = np.cumsum(d) / n
-        square = np.maximum(np.cumsum(d * d) - n * mean * mean, 0.0)
-        spreads[c, 1 : reach[c]] = np.sqrt(square[1:] / (n[1:] - 1))
-        spreads[c, reach[c] : upto[c]] = spreads[c, reach[c] - 1]
-    spreads.sort(axis=0)
-    counted = (~np.isnan(spreads)).sum(axis=0)
-    some = np.flatnonzero(counted)
-    found[some] = spreads[(counted[some] - 1) // 2, some]
-    return found
-
-
-def least_step(lane: Lane) -> Floats:
-    """r: the least difference of two arms within a block that is more than rounding, over the first positions, (n,)."""
-    had = np.sort(np.where(lane.within, lane.rewards, math.nan), axis=0)
-    steps = np.diff(had, axis=0)
-    lacking = np.isnan(steps)
-    spans = np.where(lacking, 0.0, steps).sum(axis=0)
-    largest = np.maximum.accumulate(spans)
-    counted = np.where(~lacking & (steps > _NOISE * largest), steps, math.inf)
-    least = np.minimum.accumulate(counted.min(axis=0, initial=math.inf))
-    return np.where(np.isinf(least), 0.0, least)
-
-
-@dataclass
-class Guards:
-    """What lowers Student's evidence where differences look unlike normal ones: any such number is valid."""
-
-    lane: Lane
-    caution: float
-    resolution: float
-    _spreads: dict[int, Floats] = field(default_factory=dict)
-
-    def spread(self, arm: int) -> Floats:
-        """The caution times the typical spread of differences to an arm, by position."""
-        if arm not in self._spreads:
-            plain = typical_spread(self.lane, arm) if self.caution else np.zeros(int(self.lane.known[arm]))
-            self._spreads[arm] = self.caution * plain
-        return self._spreads[arm]
-
-    @cached_property
-    def steps(self) -> Floats:
-        """The resolution of rewards, by position."""
-        if self.resolution > 0.0:
-            return np.full(self.lane.rewards.shape[1], self.resolution)
-        return least_step(self.lane)
-
-
 def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: int) -> tuple[Floats, Floats]:
     """T of each pair after each block from `start` on, and how many blocks those are; T = 0 where nothing counts."""
     lane = guards.lane
     # It halts before the first cell that could not be had.
-    ends = lane.complete_from(start) if start else lane.complete
+    ends = lane.cells.complete_from(start)
     reach = np.minimum(ends[winners], ends[losers])
     most = max(start, int(reach.max(initial=0)))
     count = np.arange(1.0, most - start + 1)
@@ -180,7 +115,7 @@ def _paths(guards: Guards, winners: Ints, losers: Ints, shift: Floats, start: in
         if upto > start:
             spread[winners == arm, : upto - start] = values[start:upto]
     null = lane.allowed(winners, losers) + shift
-    excess = lane.rewards[winners, start:most] - lane.rewards[losers, start:most] - null[:, None]
+    excess = lane.cells.rows(winners, start, most) - lane.cells.rows(losers, start, most) - null[:, None]
     least = np.where(step > 0.0, blocks_at_least(guards.caution), BLOCKS_WITHOUT_NOISE)
     counts = (np.arange(start, most) < reach[:, None]) & (count >= least)
     excess = np.where(np.arange(start, most) < reach[:, None], excess, 0.0)

@@ -159,6 +159,7 @@ def _race(study_state: StudyState, race: RaceLog, texts: Sequence[str], rewards:
         rows = book.rows_with_starts(study_state.planner, state, body["rows"])
         book.check(rows, body.get("blocks"))
         race.enter(opened, rows)
+        state = race.with_rows(state, rows)
         for row in rows:
             state.pulls[row.cell] += row.size
             costs.append(row.cost)

@@ -25,6 +25,7 @@ from mfbandit.core import (
     open_block,
     own_block,
     trial_key,
+    with_deep_rows,
 )
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE
@@ -148,13 +149,21 @@ class RaceLog:
 
     def _roomy(self, state: State, wanted: int) -> State:
         # How much room there is depends on what is open alone, so that it is the same in all processes.
-        held = state.blocks.rewards.shape[2]
+        held = state.blocks.declared.shape[1]
         if self.book.order is not None or wanted <= held:
             return state
         room = max(held, _LEAST_ROOM)
         while room < wanted:
             room *= 2
         return state._replace(blocks=enlarged(state.blocks, room))
+
+    def with_rows(self, state: State, rows: Sequence[Row]) -> State:
+        """The state with room for the rewards of the rows of a round."""
+        held = state.blocks.rewards.shape[2]
+        if held == state.blocks.declared.shape[1]:
+            return state
+        far = [row.cell for row in rows if row.start + row.size > held]
+        return state._replace(blocks=with_deep_rows(state.blocks, far)) if far else state
 
     def opened(self, state: State, before: Sequence[int]) -> list[list[int]]:
         """What `plan` has opened since so many blocks of each lane were open, as a record says it."""

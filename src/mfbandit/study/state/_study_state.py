@@ -292,6 +292,7 @@ class StudyState(StudyProgress):
         self.ends_empty = not rows
         if self.race is not None:
             self.race.enter(opened, rows)
+            self.state = self.race.with_rows(self.state, rows)
         if not rows:
             self._end(cut)
 

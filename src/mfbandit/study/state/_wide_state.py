@@ -240,6 +240,7 @@ class WideStudyState(StudyState):
         for arm in {row.arm for row in rows} & self._failing.keys():
             self.round.call_off(arm, self._failing[arm][0] - self.round.first)
         if self.race is not None:
+            self.state = self.race.with_rows(self.state, rows)
             self._rounds_out.append(([list(one) for one in opened], rows))
         if rows:
             self._enter_flying(list(zip(rows, [number in marked for number in range(len(rows))], strict=True)))
