@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from mfbandit.algorithms.mf_race._race_memory import RaceParams, gap_bound
+from mfbandit.confidence.race import STUDENT_LED
 from mfbandit.core import Arrays, State, kernel, reward_at
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
 TRIED = 0.05
 #: Nobody leaves it before that much of a pull in the truest lane is spent.
 _PATIENCE = 0.25
+#: Among more arms than the first, whoever led a lane leads the next one on its first blocks, fewer than the second.
+_LED_FROM, _AT_FIRST = STUDENT_LED, 12
 
 
 @kernel
@@ -87,12 +90,33 @@ def mean_on_first(problem: Arrays, state: State, arm: int, lane: int, blocks: in
 
 
 @kernel
+def leader_at_first(problem: Arrays, state: State, lane: int) -> int:
+    """Who leads a lane on its first blocks, among many arms with normal rewards: who led the lane before; -1 if nobody.
+
+    On few blocks somebody else is ahead by chance after each of them, and every new leader's process weighs less.
+    """
+    opened, place = state.blocks.opened[lane], state.own.lane[0] - 1
+    few = problem.reward_code == 3 and state.pulls.shape[0] > _LED_FROM and opened < _AT_FIRST
+    if not few or place < 0 or problem.order[place + 1] != lane:
+        return -1
+    cheaper = problem.order[place]
+    blocks = state.blocks.opened[cheaper]
+    led = state.blocks.declared[cheaper, blocks - 1, 0] if blocks > 0 else -1
+    behind = led < 0 or not racing(state, led) or planned(state, led, lane) < most_planned(state, lane)
+    return -1 if behind or state.pulls[led, lane] == 0 else int(led)
+
+
+@kernel
 def first_of(problem: Arrays, state: State, lane: int, but: int) -> int:
     """The arm that leads a lane, but one; -1 if nobody does.
 
     It has the highest mean of those racing that were measured on most blocks, of equal ones who led last. While pulls
     are out, the blocks count on which all of these were measured. Whoever pauses leads only if all others pause, too.
     """
+    if but < 0:
+        led = leader_at_first(problem, state, lane)
+        if led >= 0:
+            return led
     most = most_planned(state, lane)
     found, best, blocks = -1, 0.0, common_blocks(state, lane, most)
     opened = state.blocks.opened[lane]

@@ -150,28 +150,28 @@ def judge(
     floor = step * step / 12.0
     level = params.log_level - math.log(params.shares[lane]) + _SLACK
     pair = level - math.log(params.pair_weight)
+    # As a leader, it has a process of its own from the first block that it was declared for.
+    later, rank = n - first + 1, own.led_as[lane, comparator]
+    led = params.leader_weight > 0.0 and first > 0 and later >= params.at_least
+    leading = level - math.log(params.leader_weight / (rank * (rank + 1.0))) if led else 0.0
     for arm in range(state.pulls.shape[0]):
         if arm == comparator or own.beaten[arm] == 1 or own.looked[lane, arm] < n:
             continue
         total, squares = memory.sums[lane, place, arm], memory.squares[lane, place, arm]
         bound, halted = gap_bound(problem, lane, comparator, arm), memory.halted[lane, place, arm]
-        if is_new and halted == 0 and shows(n, total, squares, bound, margin, floor, pair):
+        within = params.epsilon > 0.0 and memory.near[lane, place, arm] == 0
+        beaten = near = False
+        if halted == 0:
+            beaten = is_new and shows(n, total, squares, bound, margin, floor, pair)
+            near = within and shows(n, total, squares, bound - params.epsilon, margin, floor, pair)
+        if led and halted < first:
+            total -= memory.early_sums[lane, place, arm]
+            squares -= memory.early_squares[lane, place, arm]
+            beaten = beaten or (is_new and shows(later, total, squares, bound, margin, floor, leading))
+            near = near or (within and shows(later, total, squares, bound - params.epsilon, margin, floor, leading))
+        if beaten:
             beat(state, arm)
-        elif (
-            is_new and params.leader_weight > 0.0 and first > 0 and halted < first and n - first + 1 >= params.at_least
-        ):
-            rank = own.led_as[lane, comparator]
-            need = level - math.log(params.leader_weight / (rank * (rank + 1.0)))
-            later = total - memory.early_sums[lane, place, arm]
-            later_squares = squares - memory.early_squares[lane, place, arm]
-            if shows(n - first + 1, later, later_squares, bound, margin, floor, need):
-                beat(state, arm)
-        if (
-            params.epsilon > 0.0
-            and halted == 0
-            and memory.near[lane, place, arm] == 0
-            and shows(n, total, squares, bound - params.epsilon, margin, floor, pair)
-        ):
+        if near:
             memory.near[lane, place, arm] = 1
 
 

@@ -8,6 +8,7 @@ from mfbandit.confidence.race._race import Race
 from mfbandit.confidence.race._rules import (
     BLOCKS_WITHOUT_NOISE,
     LEAST_SQUARES,
+    STUDENT_LED,
     bet_count,
     blocks_at_least,
     lane_shares,
@@ -18,6 +19,7 @@ from mfbandit.confidence.race._student import ascending, at_most, log_student, l
 __all__ = [
     "BLOCKS_WITHOUT_NOISE",
     "LEAST_SQUARES",
+    "STUDENT_LED",
     "Cells",
     "Lane",
     "Race",

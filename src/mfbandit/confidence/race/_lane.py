@@ -61,6 +61,15 @@ class Lane:
         counts = np.sort(self.known)[::-1].astype(float)
         return 2.0 * float((counts * np.arange(counts.size)).sum())
 
+    @cached_property
+    def leaders(self) -> dict[int, tuple[int, int]]:
+        """The first position that each leader was declared for, and as which of all leaders, counted from 1."""
+        found: dict[int, tuple[int, int]] = {}
+        for position, leader in enumerate(self.declared[:, 0].tolist()):
+            if leader >= 0 and leader not in found:
+                found[leader] = position, len(found) + 1
+        return found
+
     def differences(self, first: int, second: int) -> Floats:
         """What an arm gave more than another on the positions on which both are known."""
         rows = self.cells.rows(np.array([first, second]), 0, int(min(self.known[first], self.known[second])))

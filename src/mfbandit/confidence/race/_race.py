@@ -175,11 +175,7 @@ class Race:
         lead, pair = self._weights
         starts = [(a, 0, pair) for a in self._comparators(lane)]
         if lead > 0.0:
-            led: dict[int, int] = {}
-            for position, leader in enumerate(lane.declared[:, 0].tolist()):
-                if leader >= 0:
-                    led.setdefault(leader, position)
-            starts += [(a, i, lead / (j * (j + 1))) for j, (a, i) in enumerate(led.items(), 1)]
+            starts += [(a, i, lead / (j * (j + 1))) for a, (i, j) in lane.leaders.items()]
         for a, start, weight in starts:
             log_weight = math.log(weight) + log_share
             common = np.where(np.arange(self._arms) != a, np.minimum(lane.known, lane.known[a]), 0)
@@ -204,11 +200,19 @@ class Race:
         return found
 
     def _pair_peaks(
-        self, m: int, winners: Ints, losers: Ints, shift: Floats, need: float, *, any_will_do: bool = False
+        self,
+        m: int,
+        winners: Ints,
+        losers: Ints,
+        shift: Floats,
+        need: float,
+        *,
+        start: int = 0,
+        any_will_do: bool = False,
     ) -> Floats:
         """The largest log E of pairs in a lane, worked out where it may reach `need`; +inf if it cannot be.
 
-        If `any_will_do`, one that reaches it is enough.
+        Normal rewards count from `start` on. If `any_will_do`, one that reaches it is enough.
         """
         lane = self._lanes[m]
         if self._mute:
@@ -220,7 +224,7 @@ class Race:
             if self._normal:
                 # A little below, so that what just reaches it is worked out.
                 least = np.full(part.size, need - (0.0 if any_will_do else 1e-9))
-                found[part] = student_peaks(self._guards[m], *some, least, any_will_do=any_will_do)
+                found[part] = student_peaks(self._guards[m], *some, least, start, any_will_do=any_will_do)
             else:
                 peaks = pair_paths(lane, *some).max(axis=1, initial=-math.inf)
                 found[part] = np.where(contradicts_range(lane, *some), math.inf, peaks)
@@ -243,6 +247,11 @@ class Race:
         for m, log_weight in enumerate(self._pair_weights):
             peaks = self._pair_peaks(m, np.full(others.size, answer), others, shift, -log_weight)
             found[others] = np.minimum(found[others], -(peaks + log_weight))
+            start, rank = self._lanes[m].leaders.get(answer, (0, 0))
+            if rank and self._normal and self._weights.leader > 0.0:
+                log_weight += math.log(self._weights.leader / self._weights.pair / (rank * (rank + 1)))
+                peaks = self._pair_peaks(m, np.full(others.size, answer), others, shift, -log_weight, start=start)
+                found[others] = np.minimum(found[others], -(peaks + log_weight))
         return found
 
     def _highest_rejected(self, winners: Ints, losers: Ints, log_level: Floats, top: float) -> Floats:
@@ -308,7 +317,7 @@ class Race:
         that are not beaten.
         """
         others = self._others(answer)
-        if self._truest.pair_cells > _ALL_PAIRS:
+        if any(lane.pair_cells > _ALL_PAIRS for lane in self._lanes):
             others = others[self.log_p[others] > math.log(self.delta)]
         if not others.size:
             return {}

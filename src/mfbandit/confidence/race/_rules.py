@@ -17,6 +17,7 @@ __all__ = [
     "EFFECTS",
     "EFFECT_WEIGHTS",
     "LEAST_SQUARES",
+    "STUDENT_LED",
     "TOLERANCE",
     "Weights",
     "bet_count",
@@ -38,6 +39,8 @@ EFFECT_WEIGHTS: Floats = np.array([1.0 / (i + 6.0) for i in range(16)]) / math.f
 TOLERANCE = 1e-9
 #: Sums of squares below this say nothing: squares near the least number there is lose their digits.
 LEAST_SQUARES = 1e-280
+#: With no more arms than that, normal rewards have no process that follows leaders.
+STUDENT_LED = 50
 #: The truest lane's share of delta where there are several lanes.
 _TRUEST = 0.8
 
@@ -101,6 +104,6 @@ def weights(arms: int, student: bool, led: bool) -> Weights:
     (0.8, Weights(leader=0.0, pair=0.25))
     """
     leader = 0.0
-    if led and arms > (50 if student else 2):
+    if led and arms > (STUDENT_LED if student else 2):
         leader = 0.1 if student else 0.8
     return Weights(leader, (1.0 - leader) / max(1, arms - 1))
