@@ -196,7 +196,7 @@ class Race:
         for m in range(len(self.columns)):
             left = np.flatnonzero(~found)
             some = winners[left], losers[left], shift[left]
-            found[left] = self._pair_peaks(m, *some, -log_level[m], any_will_do=True) >= -log_level[m]
+            found[left] = self._pair_peaks(m, *some, -log_level[m], any_one=True) >= -log_level[m]
         return found
 
     def _pair_peaks(
@@ -206,13 +206,13 @@ class Race:
         losers: Ints,
         shift: Floats,
         need: float,
-        *,
         start: int = 0,
+        *,
         any_will_do: bool = False,
     ) -> Floats:
         """The largest log E of pairs in a lane, worked out where it may reach `need`; +inf if it cannot be.
 
-        Normal rewards count from `start` on. If `any_will_do`, one that reaches it is enough.
+        Normal rewards count from `start` on. If `any_one`, one that reaches it is enough.
         """
         lane = self._lanes[m]
         if self._mute:
@@ -223,8 +223,8 @@ class Race:
             some = winners[part], losers[part], shift[part]
             if self._normal:
                 # A little below, so that what just reaches it is worked out.
-                least = np.full(part.size, need - (0.0 if any_will_do else 1e-9))
-                found[part] = student_peaks(self._guards[m], *some, least, start, any_will_do=any_will_do)
+                least = np.full(part.size, need - (0.0 if any_one else 1e-9))
+                found[part] = student_peaks(self._guards[m], *some, least, start, any_will_do=any_one)
             else:
                 peaks = pair_paths(lane, *some).max(axis=1, initial=-math.inf)
                 found[part] = np.where(contradicts_range(lane, *some), math.inf, peaks)
@@ -250,7 +250,7 @@ class Race:
             start, rank = self._lanes[m].leaders.get(answer, (0, 0))
             if rank and self._normal and self._weights.leader > 0.0:
                 log_weight += math.log(self._weights.leader / self._weights.pair / (rank * (rank + 1)))
-                peaks = self._pair_peaks(m, np.full(others.size, answer), others, shift, -log_weight, start=start)
+                peaks = self._pair_peaks(m, np.full(others.size, answer), others, shift, -log_weight, start)
                 found[others] = np.minimum(found[others], -(peaks + log_weight))
         return found
 
