@@ -200,15 +200,7 @@ class Race:
         return found
 
     def _pair_peaks(
-        self,
-        m: int,
-        winners: Ints,
-        losers: Ints,
-        shift: Floats,
-        need: float,
-        start: int = 0,
-        *,
-        any_will_do: bool = False,
+        self, m: int, winners: Ints, losers: Ints, shift: Floats, need: float, start: int = 0, *, any_one: bool = False
     ) -> Floats:
         """The largest log E of pairs in a lane, worked out where it may reach `need`; +inf if it cannot be.
 
