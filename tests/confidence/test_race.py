@@ -9,8 +9,8 @@ from scipy.integrate import quad
 
 import mfbandit as mf
 from mfbandit.confidence.race import Race, bet_count, blocks_at_least, log_student, weights
-from mfbandit.confidence.race._rules import BETS, EFFECT_WEIGHTS, EFFECTS, Weights
 from mfbandit.confidence.race._guards import least_step, typical_spread
+from mfbandit.confidence.race._rules import BETS, EFFECT_WEIGHTS, EFFECTS, Weights
 from mfbandit.confidence.race._student_paths import _log_limit, log_evidence, log_gate
 
 NAN = math.nan
