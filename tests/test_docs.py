@@ -109,3 +109,9 @@ def test_the_page_about_blocks(tmp_path, capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("prompt A certified {")
     assert second == "large certified"
+
+
+def test_the_page_about_many_systems(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "ranking.md").read_text(), flags=re.DOTALL)
+    exec(compile(code, "ranking.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("43 in stock certified ")
