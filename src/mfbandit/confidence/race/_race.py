@@ -305,14 +305,15 @@ class Race:
     def differences(self, answer: int) -> dict[int, tuple[float, float]]:
         """Bounds of truth(answer) - truth(b) by arm, in units of the reward; right for all pairs and times at once.
 
-        A statement of its own: an arm may be beaten while its interval holds 0. Among very many arms, only for those
-        that are not beaten.
+        A statement of its own: an arm may be beaten while its interval holds 0. Among very many arms nothing is worked
+        out for those that are beaten.
         """
         others = self._others(answer)
+        found = dict.fromkeys(others.tolist(), (-math.inf, math.inf))
         if any(lane.pair_cells > _ALL_PAIRS for lane in self._lanes):
             others = others[self.log_p[others] > math.log(self.delta)]
         if not others.size:
-            return {}
+            return found
         mine = np.full(others.size, answer)
         shares = lane_shares(len(self.columns), self._seen.truest)
         level = math.log(self.delta / (self._arms * (self._arms - 1))) + np.log(shares)
@@ -320,7 +321,7 @@ class Race:
         low = np.maximum(self._highest_rejected(mine, others, level, top), self._sure(mine, others))
         high = -np.maximum(self._highest_rejected(others, mine, level, top), self._sure(others, mine))
         span = self.problem.reward.span
-        return {int(b): (float(x) * span, float(y) * span) for b, x, y in zip(others, low, high, strict=True)}
+        return found | {int(b): (float(x) * span, float(y) * span) for b, x, y in zip(others, low, high, strict=True)}
 
     def _sure(self, winners: Ints, losers: Ints) -> Floats:
         """The least that truth(winner) - truth(loser) can be, for certain."""
