@@ -109,7 +109,8 @@ def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkey
     monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("mfbandit.study.state._planner._COMPILE_AFTER_SECONDS", 0.0)
     monkeypatch.setattr("mfbandit.study.state._planner._COMPILE_AFTER_ROUNDS", 20)
-    monkeypatch.setattr("mfbandit.study.state._planner.start_compiling", lambda function, *arguments: function(*arguments))
+    at_once = lambda function, *arguments: function(*arguments)  # noqa: E731
+    monkeypatch.setattr("mfbandit.study.state._planner.start_compiling", at_once)
     monkeypatch.setattr("mfbandit.study.state._planner._compiled_before", {})
     quick = create_study(instance.problem, max_cost=3000.0)
     play(quick, simulated(instance))

@@ -100,10 +100,9 @@ class _Run:
         backoff: Backoff,
         batch: int,
     ) -> None:
-        self.study, self.running = study, evaluations
+        self.study, self.running, self.callback, self.backoff = study, evaluations, callback, backoff
         #: How many pulls a task has at most, 0 if it has one alone; how many tasks run at once, with how many pulls.
         self.batch, self.tasks, self.workers = batch, workers, workers * max(1, batch)
-        self.callback, self.backoff = callback, backoff
         self.display: Display = make_display(study, False)
         #: Pulls that failed and are tried again later.
         self.held: dict[int, Pull] = {}
@@ -111,8 +110,7 @@ class _Run:
         self.lease = min(_LEASE_SECONDS, study.settings.lease_seconds)
         self.next_beat = time.monotonic() + self.lease / _BEATS
         self.next_look = time.monotonic() + _CHECK_SECONDS
-        self.pause = _SHORT_PAUSE
-        self.stop_at = float("inf")
+        self.pause, self.stop_at = _SHORT_PAUSE, float("inf")
         self.refused: RewardError | None = None
 
     def run(self, progress: bool) -> Result:
@@ -276,10 +274,8 @@ class _Run:
             self.study.tell_all(rewards)
         for evaluation in evaluations:
             self.running.forget(evaluation)
-        for pull, _ in rewards:
-            said = self.backoff.succeeded(pull)
-            if said:
-                self.display.say(said)
+        for said in filter(None, [self.backoff.succeeded(pull) for pull, _ in rewards]):
+            self.display.say(said)
 
     def _failed(self, pull: Pull, error: BaseException) -> None:
         """Record a failure of a pull, unless it is none of its own."""
