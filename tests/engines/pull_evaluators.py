@@ -17,6 +17,10 @@ def noisy(pull):
     return float(chance.random() < MEANS[pull.arm])
 
 
+def noisy_batch(pulls):
+    return [noisy(pull) for pull in pulls]
+
+
 async def noisy_later(pull):
     return noisy(pull)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mfbandit.engines import Batches
 from mfbandit.errors import InvalidInput
 from mfbandit.storage import ROUND
 from mfbandit.study import load_study
@@ -30,6 +31,11 @@ def test_a_failure_on_another_machine_says_what_was_raised(cluster, make, evalua
     result = make(30.0, retries=0).optimize(evaluators.never, engine="ray", progress=False)
     assert result.status == "failed"
     assert "with: LookupError: no\nsuch judge" in result.reasons[0]
+
+
+def test_batches_run_as_tasks(cluster, make, alone, evaluators):
+    evaluate = Batches(evaluators.noisy_batch, 8)
+    assert make(60.0).optimize(evaluate, workers=2, engine="ray", progress=False) == alone(max_cost=60.0)
 
 
 def test_a_lost_node_changes_nothing(cluster, nodes, make, alone, evaluators):
