@@ -5,7 +5,6 @@ the rooms above it in CONTRIBUTING.md.
 """
 
 from mfbandit.model import Pull
-from mfbandit.study._pulls import Seeds
 from mfbandit.study._result import ArmResult, Result
 from mfbandit.study._settings import Header
 from mfbandit.study._study import Study
@@ -14,6 +13,7 @@ from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study._view import View
 from mfbandit.study.api._export import import_study
 from mfbandit.study.api._open_study import create_study, load_study
+from mfbandit.study.state.rounds._pulls import Seeds
 
 __all__ = [
     "ArmResult",

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from mfbandit._checks import is_whole, whole_number
 from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.model import Pull
-from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, SETTING, Record, Storage, json_text
+from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, Record, Storage
 from mfbandit.study._lease_owner import Owners, this_process
 from mfbandit.study._policy_digest import PolicyCode
-from mfbandit.study._pulls import Pulls
 from mfbandit.study._reward_check import RewardCheck, check_lease, plain_text
-from mfbandit.study._settings import Header, as_limit
+from mfbandit.study._settings import Header
 from mfbandit.study.state._replica import Replica
+from mfbandit.study.state.rounds._pulls import Pulls
 from mfbandit.study.state.rounds._round import lease_note
 
 __all__ = ["AskTell"]
@@ -193,50 +193,6 @@ class AskTell(Replica):
         with self._lock:
             self._exchange(decide, self._durable)
         return bool(forgiven)
-
-    def extend(self, *, max_cost: float) -> None:
-        """Let a study cost more, or less, than it was made for; one that has ended for it goes on.
-
-        What it has shown stays as it is: confidence is valid whenever you look. All processes that have the study
-        open follow.
-
-        Parameters
-        ----------
-        max_cost : float
-            Never spend more than this from now on; ``math.inf`` is no limit. It must pay for what is planned already.
-
-        Examples
-        --------
-        >>> import mfbandit as mf
-        >>> from mfbandit.study import create_study
-        >>> study = create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=4)
-        >>> study.optimize(lambda pull: float(pull.arm == "b"), progress=False).status
-        'max_cost'
-        >>> study.extend(max_cost=50)
-        >>> study.optimize(lambda pull: float(pull.arm == "b"), progress=False).status
-        'certified'
-        """
-        limit = as_limit("max_cost", max_cost)
-
-        def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
-            study_state, records = self._apply_news(news), list[Record]()
-            if study_state.settings.max_cost == limit:
-                return records
-            if self._may_plan():
-                self._plan(records)  # by the limit that held until now
-            planned = study_state.planned_cost
-            if limit is not None and limit < planned * (1 - 1e-12):
-                raise StudyError(
-                    f"max_cost={limit:g} does not pay for what is spent or planned already in study {self.name!r}: "
-                    f"{planned:g}"
-                )
-            asked = study_state.asked
-            skips = study_state.change({"max_cost": limit})
-            records.append(Record(SETTING, asked, float(skips), json_text({"max_cost": limit})))
-            return records
-
-        with self._lock:
-            self._exchange(decide, self._durable)
 
     def _plan(self, records: list[Record]) -> None:
         """Plan all rounds that are due."""

@@ -10,7 +10,7 @@ from typing import Any
 from mfbandit.errors import StudyError
 from mfbandit.model import Problem, Pull
 from mfbandit.storage import PATIENCE_SECONDS
-from mfbandit.study._ask_tell import AskTell
+from mfbandit.study._changing import ChangingStudy
 from mfbandit.study._result import Result
 from mfbandit.study._view import View
 from mfbandit.study.run._run_async import run_beside
@@ -21,7 +21,7 @@ from mfbandit.workers import Ray
 __all__ = ["Study"]
 
 
-class Study(AskTell):
+class Study(ChangingStudy):
     """A search for the best arm by real evaluations.
 
     Made by `create_study` and `load_study`. All methods may be called from any thread, and several
