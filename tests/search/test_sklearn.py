@@ -57,7 +57,7 @@ def test_it_certifies_the_better_candidate(iris):
     assert found.cost_ == pytest.approx(found.study_.cost)
     assert found.n_fits_ == found.result_.pulls
     assert found.n_samples_fitted_ == 112 * found.n_fits_
-    assert found.study_.problem.reward == mf.Gaussian()
+    assert found.study_.problem.reward == mf.Gaussian(resolution=1 / 38)  # the accuracy on 38 samples
     assert found.study_.problem.blocks == "unlimited"
     assert verify(found.result_.certificate).valid
 
@@ -109,7 +109,7 @@ def test_candidates_are_compared_on_the_same_splits(iris):
 
 def test_whoever_has_lost_is_not_fitted_again_and_ten_candidates_take_few_fits():
     X, y = load_digits(return_X_y=True)
-    found = search(GRID_OF_TEN, max_cost=None).fit(X, y)
+    found = search(GRID_OF_TEN, max_cost=None, width=1).fit(X, y)
     fits = found.cv_results_["n_fits"]
     assert found.result_.status == "certified"
     assert found.best_confidence_ >= 0.95

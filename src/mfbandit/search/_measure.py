@@ -1,9 +1,10 @@
-"""One pull of a search: fit a candidate on a fresh split at a fidelity, and score it."""
+"""One pull of a search: fit a candidate on a split at a fidelity, and score it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from sklearn.utils.validation import _num_samples
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.search._candidates import Candidate
 from mfbandit.search._rungs import SAMPLES, Rung
-from mfbandit.search._splits import Splitter, check_split, subset
+from mfbandit.search._splits import Split, Splitter, check_split, subset
 
-__all__ = ["Measured", "Task", "measure"]
+__all__ = ["Job", "Measured", "Task", "measure"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,23 @@ class Measured:
     score: float
     samples: int
     """On how many samples the candidate was fitted."""
+    fit_seconds: float = math.nan
+    score_seconds: float = math.nan
+    """How long fitting and scoring took; NaN if it failed."""
+    train_score: float = math.nan
+    """The score on the samples that the candidate was fitted on; NaN if nobody asked for it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fit to be made."""
+
+    candidate: Candidate
+    name: str
+    rung: Rung
+    seed: int
+    """The same for all candidates on a split; makes the split where none is given."""
+    split: Split | None = None
 
 
 @dataclass(frozen=True)
@@ -38,44 +56,59 @@ class Task:
     groups: Any
     fit_params: dict[str, Any]
     scorer: Any
-    splitter: Splitter
+    splitter: Splitter | None
+    """Makes a split from the seed of a job that has none."""
     resource: str
     keep_classes: bool
     low: float
     high: float
     clip: bool
     error_score: Any
+    train_scores: bool = False
 
 
-def measure(task: Task, candidate: Candidate, name: str, rung: Rung, seed: int) -> Measured:
-    """Fit a candidate at a rung on the split that a seed makes, and score it on the rest."""
-    train, test = task.splitter(task.X, task.y, task.groups, seed)
-    check_split(train, test)
-    params = dict(candidate)
+def measure(task: Task, job: Job) -> Measured:
+    """Fit a candidate at a rung on a split, and score it on the rest."""
+    train, test = _split(task, job)
+    params = dict(job.candidate)
     if task.resource == SAMPLES:
-        train = subset(train, task.y, rung.samples(len(train)), seed, task.keep_classes)
+        train = subset(train, task.y, job.rung.samples(len(train)), job.seed, task.keep_classes)
     else:
-        params[task.resource] = rung.amount
+        params[task.resource] = job.rung.amount
     fitted = clone(task.estimator).set_params(**{key: clone(one, safe=False) for key, one in params.items()})
     try:
-        score = _fit_and_score(task, fitted, train, test)
+        found = _fit_and_score(task, fitted, train, test)
     except Exception:
         if task.error_score == "raise":
             raise
-        score = float(task.error_score)
-    return Measured(_checked(task, score, name, rung), len(train))
+        found = Measured(float(task.error_score), len(train))
+    return replace(found, score=_checked(task, found.score, job.name, job.rung))
 
 
-def _fit_and_score(task: Task, fitted: Any, train: Any, test: Any) -> float:
+def _split(task: Task, job: Job) -> Split:
+    if job.split is not None:
+        return job.split
+    if task.splitter is None:
+        raise TypeError("a job needs a split where seeds make none")
+    train, test = task.splitter(task.X, task.y, task.groups, job.seed)
+    check_split(train, test)
+    return train, test
+
+
+def _fit_and_score(task: Task, fitted: Any, train: Any, test: Any) -> Measured:
     count = _num_samples(task.X)
     fit_params = {key: _sliced(value, train, count) for key, value in task.fit_params.items()}
     X = _rows(task.estimator, task.X, train, train)
     held_out = _rows(task.estimator, task.X, test, train)
-    if task.y is None:
-        fitted.fit(X, **fit_params)
-        return _number(task.scorer(fitted, held_out))
-    fitted.fit(X, _safe_indexing(task.y, train), **fit_params)
-    return _number(task.scorer(fitted, held_out, _safe_indexing(task.y, test)))
+    seen = () if task.y is None else (_safe_indexing(task.y, train),)
+    unseen = () if task.y is None else (_safe_indexing(task.y, test),)
+    started = time.perf_counter()
+    fitted.fit(X, *seen, **fit_params)
+    ready = time.perf_counter()
+    score = _number(task.scorer(fitted, held_out, *unseen))
+    done = time.perf_counter()
+    trained = _number(task.scorer(fitted, X, *seen)) if task.train_scores else math.nan
+    return Measured(score, len(train), ready - started, done - ready, trained)
 
 
 def _rows(estimator: Any, X: Any, rows: Any, columns: Any) -> Any:

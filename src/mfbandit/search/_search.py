@@ -1,4 +1,4 @@
-"""A search from start to end: pilot, study, and the attributes that come of it."""
+"""A search from start to end: the study, who makes its fits, and the attributes that come of it."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
-from mfbandit._checks import is_number, is_whole
+from mfbandit._checks import is_number, whole_number
 from mfbandit.algorithms import Policy, policy
-from mfbandit.algorithms.mf_race import TRIED
-from mfbandit.calibration import Calibration
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, StudyError
-from mfbandit.model import Bounded, Fidelity, Gaussian, Problem, Pull, RewardKind
+from mfbandit.model import Bounded, Fidelity, Gaussian, Problem, Pull
 from mfbandit.search._candidates import Candidate, candidate_names, list_candidates
-from mfbandit.search._measure import Measured, Task, measure
-from mfbandit.search._rungs import SAMPLES, Rung, list_rungs, read_biases, with_costs
-from mfbandit.search._search_pilot import check_repeats, pilot_size, run_pilot, worth_a_pilot
-from mfbandit.search._search_results import Scores, best_score, results_table
-from mfbandit.search._splits import check_split, classes_of, make_splitter
+from mfbandit.search._lanes import Lanes, choose_lanes
+from mfbandit.search._measure import Job, Measured, Task
+from mfbandit.search._rungs import SAMPLES, Rung, list_rungs, with_costs
+from mfbandit.search._scorers import EVERYTHING, reward_kind
+from mfbandit.search._search_results import Fits, best_score, results_table
+from mfbandit.search._splits import classes_of, make_splits
+from mfbandit.search._workers import Workers, fit_all
 from mfbandit.study import Study, create_study
 
 __all__ = ["Search"]
 
 #: A round of a race has a fit of every candidate left, so that they can run at once.
 _POLICY = "mf-race"
-#: So many fits are handed to joblib at a time, which deals with what is too much.
-_AT_ONCE = 1024
+#: So many fits are planned at once, unless more of them run: a search then decides the same with 1 to so many workers.
+_WIDTH = 8
 #: Which difference of normal scores does not matter; right for metrics of about 0 to 1.
 _EPSILON = 0.01
+#: Fits may take days.
+_LEASE_SECONDS = 1e9
 
 
 class Search:
@@ -57,26 +58,29 @@ class Search:
             raise InvalidInput(f"a search splits the data, which takes 2 samples or more; got {self.count} sample")
         self.random = random
         self.seed = int(random.randint(np.iinfo(np.int32).max))
-        self.reward = _reward_kind(chosen.score_range)
+        self.splits = make_splits(chosen, X, y, groups)
+        self.trained, tested = (len(part) for part in self.splits.first(X, y, groups))
+        self.reward = reward_kind(chosen, self.splits.blocks, tested)
         self.policy: Policy = policy(_POLICY if chosen.policy is None else chosen.policy)
         self.task = self._task(X, y, groups, fit_params, scorer)
+        self.workers = Workers(self.task, chosen.n_jobs)
         self.candidates = list_candidates(chosen.param_grid, chosen.param_distributions, chosen.n_candidates, random)
         self.names = candidate_names(self.candidates)
-        self.rungs = self._rungs()
-        self.costs = with_costs(self.rungs, chosen.costs)
-        self.calibration: Calibration | None = None
-        self.pilot_cost = 0.0
+        rungs = self._rungs()
+        self.lanes = Lanes(rungs, with_costs(rungs, chosen.costs), [0.0] * len(rungs))
         self.fits = 0
         self.samples = 0
-        self.scores: Scores = defaultdict(dict)
+        self.measured: Fits = defaultdict(dict)
+        self.known: dict[tuple[str, int], Measured] = {}
+        if self.reward is EVERYTHING:
+            self._measure_everything()
         # Before a pilot costs anything.
-        self.policy.check(self._problem([0.0]), Goal())
-        self.biases = self._biases()
-        self._keep_what_helps()
+        self.policy.check(self._problem(self.lanes.truest), Goal())
+        self.lanes = choose_lanes(self)
 
     def _task(self, X: Any, y: Any, groups: Any, fit_params: dict[str, Any], scorer: Any) -> Task:
         chosen = self.chosen
-        ranged = not isinstance(self.reward, Gaussian)
+        ranged = isinstance(self.reward, Bounded) and self.reward is not EVERYTHING
         return Task(
             estimator=chosen.estimator,
             X=X,
@@ -84,23 +88,22 @@ class Search:
             groups=groups,
             fit_params=fit_params,
             scorer=scorer,
-            splitter=make_splitter(chosen.splitter, chosen.test_size, chosen.estimator, y),
+            splitter=self.splits.splitter,
             resource=chosen.resource,
             keep_classes=classes_of(chosen.estimator, y) is not None,
             low=float(self.reward.low or 0.0) if ranged else -math.inf,
             high=float(self.reward.high or 0.0) if ranged else math.inf,
             clip=bool(chosen.clip) and ranged,
             error_score=_error_score(chosen.error_score),
+            train_scores=bool(chosen.return_train_score),
         )
 
     def _rungs(self) -> list[Rung]:
         chosen, task = self.chosen, self.task
         if chosen.resource == SAMPLES:
-            train, test = task.splitter(task.X, task.y, task.groups, 0)
-            check_split(train, test)
             classes = classes_of(chosen.estimator, task.y)
             least = 2 if classes is None else 2 * len(classes)
-            return list_rungs(SAMPLES, chosen.fidelities, chosen.factor, len(train), least)
+            return list_rungs(SAMPLES, chosen.fidelities, chosen.factor, self.trained, least)
         known = chosen.estimator.get_params()
         if chosen.resource not in known:
             raise InvalidInput(f"resource must be 'n_samples' or a parameter of the estimator, got {chosen.resource!r}")
@@ -108,173 +111,134 @@ class Search:
             raise InvalidInput(f"resource {chosen.resource!r} is among the parameters to search; it cannot be both")
         return list_rungs(chosen.resource, chosen.fidelities, chosen.factor, known[chosen.resource], 1)
 
-    # Biases
+    def _measure_everything(self) -> None:
+        """Measure all candidates on all splits of a list, where no range is known by which less would do.
 
-    def _biases(self) -> list[float]:
-        wanted = self.chosen.biases
-        if isinstance(wanted, Calibration):
-            return self._from_calibration(wanted)
-        if isinstance(wanted, str):
-            if wanted != "calibrate":
-                raise InvalidInput(f"biases must be numbers, a function, a Calibration or 'calibrate', got {wanted!r}")
-            return self._calibrated()
-        return read_biases(wanted, self.rungs)
-
-    def _from_calibration(self, known: Calibration) -> list[float]:
-        if len(known.biases) != len(self.rungs) or known.truest != len(self.rungs) - 1:
+        The range of these scores is then a fact, and the answer exact.
+        """
+        self.lanes = self.lanes.truest
+        splits = len(self.splits.listed)
+        cost, most = len(self.names) * splits * self.lanes.costs[-1], self.chosen.max_cost
+        if most is not None and cost > most:
             raise InvalidInput(
-                f"the calibration is for {len(known.biases)} fidelities with the truth at place "
-                f"{known.truest}; the search has {len(self.rungs)} with the truth at the end"
+                f"the range of the scores is not known, so {len(self.names)} candidates are fitted on all {splits} "
+                f"splits of cv, which costs {cost:g}, more than max_cost={most:g}: state score_range=(low, high)"
             )
-        if any(known.offsets):
-            raise InvalidInput("a calibration with a common offset shifts scores; a search takes them as they are")
-        return list(known.biases)
-
-    def _calibrated(self) -> list[float]:
-        chosen = self.chosen
-        repeats = check_repeats(chosen.pilot_repeats)
-        size = pilot_size(chosen.bias_confidence) if chosen.pilot is None else chosen.pilot
-        if not is_whole(size) or size < pilot_size(chosen.bias_confidence):
+        if not self.policy.on_blocks:
             raise InvalidInput(
-                f"pilot must be a whole number >= {pilot_size(chosen.bias_confidence)} to promise a "
-                f"bias_confidence of {chosen.bias_confidence:g}, got {size!r}"
+                f"policy {self.policy.label!r} needs the range of the scores: state score_range=(low, high)"
             )
-        self._keep([m for m in range(len(self.rungs)) if self._is_tried(m)])
-        useless = [*[math.inf] * (len(self.rungs) - 1), 0.0]
-        if len(self.rungs) == 1:
-            return useless
-        if not worth_a_pilot(len(self.candidates), size):
-            self._say(1, f"{len(self.candidates)} candidates are too few for a pilot of {size} to pay")
-            return useless
-        drawn = self.random.choice(len(self.candidates), size=size, replace=False)
-        cost = size * repeats * sum(self.costs)
-        if chosen.max_cost is not None and cost > chosen.max_cost / 2:
-            self._say(1, f"a pilot would cost {cost:g}, more than half of max_cost={chosen.max_cost:g}")
-            return useless
-        self.calibration, measured = run_pilot(
-            [self.candidates[k] for k in drawn],
-            self.rungs,
-            repeats,
-            self.seed,
-            chosen.bias_confidence,
-            self.reward,
-            lambda jobs: self._measure_all([(one, "of the pilot", rung, seed) for one, rung, seed in jobs]),
-        )
-        self.pilot_cost += cost
-        self._count(measured)
-        self._say(1, self.calibration.statement)
-        return list(self.calibration.biases)
-
-    def _is_tried(self, rung: int) -> bool:
-        """Whether fits at a rung can pay: a race of few candidates tries only what costs next to nothing."""
-        return not self.policy.on_blocks or rung == len(self.rungs) - 1 or self.costs[rung] <= TRIED * self.costs[-1]
-
-    def _keep_what_helps(self) -> None:
-        """Drop fidelities that are never used, or may be off by so much (half the range) that they tell nothing."""
-        useless = math.inf if isinstance(self.reward, Gaussian) else self.reward.span / 2
-        last = len(self.rungs) - 1
-        kept = [m for m, bias in enumerate(self.biases) if m == last or (bias < useless and self._is_tried(m))]
-        self.biases = [self.biases[m] for m in kept]
-        self._keep(kept)
-
-    def _keep(self, kept: list[int]) -> None:
-        """Keep some rungs, and say so if others are too expensive to pay."""
-        costly = [rung.name for m, rung in enumerate(self.rungs) if not self._is_tried(m)]
-        if costly:
-            self._say(
-                1,
-                f"fits at {', '.join(costly)} cost more than {TRIED:g} of one at {self.rungs[-1].name}: they would not "
-                "pay, and are left out",
-            )
-        self.rungs = [self.rungs[m] for m in kept]
-        self.costs = [self.costs[m] for m in kept]
+        cells = [(name, split) for split in range(splits) for name in self.names]
+        found = self.fit_all([self.job(name, self.lanes.rungs[-1], 0, split) for name, split in cells])
+        self.known = dict(zip(cells, found, strict=True))
+        low, high = (float(end) for end in (min(one.score for one in found), max(one.score for one in found)))
+        self.reward = Bounded(low, high if high > low else low + max(1.0, abs(low)))
+        self.policy = policy(f"{_POLICY}:batch={splits}")
 
     # The study
 
     def run(self) -> None:
         """Search."""
         self.study = self._new_study()
-        arms = dict(zip(self.names, self.candidates, strict=True))
-        rungs = {rung.name: rung for rung in self.rungs}
-        told = 1
-        with Parallel(n_jobs=self.chosen.n_jobs) as parallel:
-            while not self.study.done:
-                pulls = self._ask()
-                if not pulls:
-                    break
-                # Fits of all candidates on one block have one seed, and so one split and one part of it.
-                jobs = [(arms[pull.arm], pull.arm, rungs[pull.fidelity], int(pull.block_seed or 0)) for pull in pulls]
-                measured = self._measure_all(jobs, parallel)
-                self._tell(pulls, measured)
-                if self.chosen.verbose and self.fits >= told:
-                    told = self.fits * 2 if self.chosen.verbose < 2 else self.fits + 1
-                    self._say(
-                        1,
-                        f"{self.fits} fits, cost {self.study.cost:g}: {self.study.best} leads, "
-                        f"confidence {self.study.confidence:.3g}",
-                    )
+        self._told = 1
+        if self.known:
+            while pulls := self.study.ask(len(self.known)):
+                for pull in pulls:
+                    self._take(pull, self.known[pull.arm, int(pull.block or 0)])
+        else:
+            self.workers.run(self._more, self._take)
         self.result = self.study.result()
 
     def _new_study(self) -> Study:
         chosen = self.chosen
-        left = None if chosen.max_cost is None else chosen.max_cost - self.pilot_cost
+        left = None if chosen.max_cost is None else chosen.max_cost - self.lanes.pilot_cost
+        # Where everything is known already, there is nothing to plan ahead of.
+        width = 1 if self.known else max(_WIDTH, self.workers.count) if chosen.width is None else chosen.width
         return create_study(
-            self._problem(self.biases),
+            self._problem(self.lanes),
             delta=chosen.delta,
             epsilon=self._epsilon(),
             max_cost=left,
             policy=self.policy,
             seed=self.seed,
             name="search",
+            width=whole_number("width", width, 1),
+            lease_seconds=_LEASE_SECONDS,
         )
 
-    def _problem(self, biases: list[float]) -> Problem:
-        """The problem with as many of the truest rungs as there are biases."""
-        used = zip(self.rungs[-len(biases) :], self.costs[-len(biases) :], biases, strict=True)
-        fidelities = [Fidelity(rung.name, cost, bias) for rung, cost, bias in used]
-        return Problem(self.names, fidelities, self.reward, blocks="unlimited")
+    def _problem(self, lanes: Lanes) -> Problem:
+        fidelities = [
+            Fidelity(rung.name, cost, bias, pair_bias=pair)
+            for rung, cost, bias, pair in zip(lanes.rungs, lanes.costs, lanes.biases, lanes.pair_biases, strict=True)
+        ]
+        return Problem(self.names, fidelities, self.reward, blocks=self.splits.blocks)
 
     def _epsilon(self) -> float:
         if self.chosen.epsilon is not None:
             return float(self.chosen.epsilon)
+        if self.known:
+            return 0.0
         return _EPSILON if isinstance(self.reward, Gaussian) else self.reward.span / 100
 
-    def _ask(self) -> list[Pull]:
-        """The next pulls; none, with a warning, if scores turn out not to be normal at all."""
+    def _more(self, count: int) -> list[tuple[Pull, Job]]:
+        """The next fits; none, with a warning, if scores turn out not to be normal at all."""
+        if count < 1 or self.study.done:
+            return []
         try:
-            return self.study.ask(_AT_ONCE)
+            pulls = self.study.ask(count)
         except StudyError:
-            seen = {score for scores in self.scores.values() for score in scores.values()}
+            seen = {one.score for scores in self.measured.values() for one in scores.values()}
             if not isinstance(self.reward, Gaussian) or not seen <= {0.0, 1.0}:
                 raise
+            self._warn_of_whole_scores()
+            return []
+        rungs = {rung.name: rung for rung in self.lanes.rungs}
+        # Fits of all candidates on one block have one seed, and so one split and one part of it.
+        return [
+            (pull, self.job(pull.arm, rungs[pull.fidelity], int(pull.block_seed or 0), pull.block)) for pull in pulls
+        ]
+
+    def _warn_of_whole_scores(self) -> None:
         warnings.warn(
             f"the scores of {self.fits} fits are all 0 or 1, and nothing can be shown as if they were normal: the "
             "search ends here, with no confidence in its answer; score_range=(0, 1) goes on",
-            stacklevel=4,
+            stacklevel=6,
         )
-        return []
 
-    def _tell(self, pulls: list[Pull], measured: list[Measured]) -> None:
-        for pull, one in zip(pulls, measured, strict=True):
+    def job(self, name: str, rung: Rung, seed: int, block: int | None) -> Job:
+        """A fit of a candidate at a rung, on the split of a block."""
+        split = self.splits.listed[block or 0] if self.splits.listed else None
+        return Job(self.candidates[self.names.index(name)], name, rung, seed, split)
+
+    def _take(self, pull: Pull, one: Measured) -> None:
+        # When the answer is known, fits that run need not count.
+        if not self.study.done:
             self.study.tell(pull, one.score)
-            # A block is shared, or else of this pull alone.
-            self.scores[pull.arm, pull.fidelity][pull.id if self.policy.independent else int(pull.block or 0)] = (
-                one.score
+        # A block is shared, or else of this pull alone.
+        place = pull.id if self.policy.independent else int(pull.block or 0)
+        self.measured[pull.arm, pull.fidelity][place] = one
+        if not self.known:
+            self._count([one])
+        if self.chosen.verbose and self.fits >= self._told:
+            self._told = self.fits * 2 if self.chosen.verbose < 2 else self.fits + 1
+            self.say(
+                f"{self.fits} fits, cost {self.study.cost:g}: {self.study.best} leads, "
+                f"confidence {self.study.confidence:.3g}"
             )
-        self._count(measured)
 
-    def _measure_all(self, jobs: list[tuple[Candidate, str, Rung, int]], parallel: Any = None) -> list[Measured]:
-        if len(jobs) == 1:
-            return [measure(self.task, *jobs[0])]
-        workers = Parallel(n_jobs=self.chosen.n_jobs) if parallel is None else parallel
-        return list(workers(delayed(measure)(self.task, *job) for job in jobs))
+    def fit_all(self, jobs: list[Job]) -> list[Measured]:
+        """Make fits that are known beforehand, and count them."""
+        found = fit_all(self.workers, jobs)
+        self._count(found)
+        return found
 
     def _count(self, measured: list[Measured]) -> None:
         self.fits += len(measured)
         self.samples += sum(one.samples for one in measured)
 
-    def _say(self, level: int, sentence: str) -> None:
-        if self.chosen.verbose >= level:
+    def say(self, sentence: str) -> None:
+        """Say something to people who want to hear it."""
+        if self.chosen.verbose >= 1:
             print(f"[MultiFidelitySearchCV] {sentence}", file=sys.stderr, flush=True)
 
     # What comes of it
@@ -283,7 +247,7 @@ class Search:
         """A new estimator with the settings of a candidate at the truest fidelity."""
         params = dict(candidate)
         if self.chosen.resource != SAMPLES:
-            params[self.chosen.resource] = self.rungs[-1].amount
+            params[self.chosen.resource] = self.lanes.rungs[-1].amount
         copies = {key: clone(value, safe=False) for key, value in params.items()}
         return clone(self.chosen.estimator).set_params(**copies)
 
@@ -291,38 +255,25 @@ class Search:
         """The attributes of a fitted search."""
         answer = self.result.best
         best = 0 if answer is None else self.names.index(answer)
+        lanes, truth = self.lanes, self.lanes.rungs[-1].name
+        table = results_table(self.candidates, self.study.view(), self.result, lanes.rungs, self.measured)
         return {
             "best_index_": best,
             "best_params_": self.candidates[best],
-            "best_score_": best_score(self.names[best], self.rungs, self.scores),
+            "best_score_": best_score(self.names[best], lanes.rungs, self.measured),
             "best_confidence_": 1.0 if len(self.names) == 1 else self.result.confidence,
-            "cv_results_": results_table(self.candidates, self.result, self.rungs, self.scores),
-            "cost_": self.result.cost + self.pilot_cost,
+            "cv_results_": table,
+            "n_splits_": max((len(scores) for (_, rung), scores in self.measured.items() if rung == truth), default=0),
+            "cost_": self.result.cost + lanes.pilot_cost,
             "n_fits_": self.fits,
             "n_samples_fitted_": self.samples,
+            "samples_fitted_": self.samples,
             "study_": self.study,
             "result_": self.result,
-            "calibration_": self.calibration,
-            "rungs_": self.rungs,
-            "biases_": self.biases,
+            "calibration_": lanes.calibration,
+            "rungs_": list(lanes.rungs),
+            "biases_": list(lanes.biases),
         }
-
-
-def _reward_kind(score_range: Any) -> RewardKind:
-    if score_range is None or (isinstance(score_range, str) and score_range == "normal"):
-        return Gaussian()
-    if isinstance(score_range, Gaussian) and score_range.sigma is not None:
-        raise InvalidInput(
-            f"score_range is {score_range}, but candidates are compared on the same splits, where the noise of single "
-            "scores is not what counts: leave sigma out"
-        )
-    if isinstance(score_range, Bounded | Gaussian):
-        return score_range
-    if not isinstance(score_range, tuple | list) or len(score_range) != 2:
-        raise InvalidInput(
-            f"score_range must be (low, high), 'normal', Bounded(...) or Gaussian(...), got {score_range!r}"
-        )
-    return Bounded(*score_range)
 
 
 def _error_score(value: Any) -> Any:

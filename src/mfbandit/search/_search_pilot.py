@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mfbandit._checks import fraction, whole_number
 from mfbandit.calibration import Calibration, calibrate
-from mfbandit.model import RewardKind
-from mfbandit.search._candidates import Candidate
-from mfbandit.search._measure import Measured
+from mfbandit.search._measure import Job
 from mfbandit.search._rungs import Rung
+
+if TYPE_CHECKING:
+    from mfbandit.search._search import Search
 
 __all__ = ["NOISE_RISK", "check_repeats", "pilot_size", "run_pilot", "worth_a_pilot"]
 
@@ -48,30 +49,24 @@ def worth_a_pilot(candidates: int, size: int) -> bool:
     return candidates >= 2 * size
 
 
-def run_pilot(
-    candidates: Sequence[Candidate],
-    rungs: Sequence[Rung],
-    repeats: int,
-    seed: int,
-    confidence: float,
-    reward: RewardKind,
-    measure_all: Callable[[list[tuple[Candidate, Rung, int]]], list[Measured]],
-) -> tuple[Calibration, list[Measured]]:
-    """Measure candidates at all rungs, and bound the bias of each rung."""
-    repeats = check_repeats(repeats)
-    seeds = np.random.SeedSequence([seed, 1]).generate_state(len(candidates) * len(rungs) * repeats)
-    jobs: list[tuple[Candidate, Rung, int]] = []
-    for one in candidates:
+def run_pilot(search: Search, rungs: Sequence[Rung], size: int, repeats: int) -> Calibration:
+    """Measure some candidates at all rungs, and bound the bias of each rung."""
+    drawn = search.random.choice(len(search.candidates), size=size, replace=False)
+    seeds = np.random.SeedSequence([search.seed, 1]).generate_state(size * len(rungs) * repeats)
+    blocks = search.splits.blocks
+    jobs: list[Job] = []
+    for k in drawn:
         for rung in rungs:
-            jobs += [(one, rung, int(seeds[len(jobs) + k] >> 1)) for k in range(repeats)]
-    measured = measure_all(jobs)
-    scores: Any = np.array([one.score for one in measured]).reshape(len(candidates), len(rungs), repeats)
-    calibration = calibrate(
+            for _ in range(repeats):
+                seed = int(seeds[len(jobs)] >> 1)
+                block = seed % blocks if isinstance(blocks, int) else None
+                jobs.append(search.job(search.names[k], rung, seed, block))
+    scores: Any = np.array([one.score for one in search.fit_all(jobs)]).reshape(size, len(rungs), repeats)
+    return calibrate(
         scores,
-        confidence=confidence,
+        confidence=search.chosen.bias_confidence,
         fidelities=[rung.name for rung in rungs],
-        reward=reward,
+        reward=search.reward,
         noise_risk=NOISE_RISK,
         noise="normal",
     )
-    return calibration, measured

@@ -3,41 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mfbandit.search._candidates import Candidate, result_columns
+from mfbandit.search._measure import Measured
 from mfbandit.search._rungs import Rung
-from mfbandit.study import ArmResult, Result
+from mfbandit.study import ArmResult, Result, View
 
-__all__ = ["Scores", "best_score", "results_table"]
+__all__ = ["Fits", "best_score", "results_table"]
 
-#: Single scores by block, of each candidate at each fidelity.
-Scores = dict[tuple[str, str], dict[int, float]]
+#: What single fits gave, by split, of each candidate at each fidelity.
+Fits = dict[tuple[str, str], dict[int, Measured]]
 
 
-def best_score(name: str, rungs: Sequence[Rung], scores: Scores) -> float:
+def best_score(name: str, rungs: Sequence[Rung], fits: Fits) -> float:
     """The mean score of a candidate at the truest fidelity at which it was measured; NaN if there is none."""
     for rung in reversed(rungs):
-        if scores.get((name, rung.name)):
-            return float(np.mean(list(scores[name, rung.name].values())))
+        if fits.get((name, rung.name)):
+            return _of(np.mean, [one.score for one in fits[name, rung.name].values()])
     return math.nan
 
 
-def results_table(candidates: list[Candidate], result: Result, rungs: Sequence[Rung], scores: Scores) -> dict[str, Any]:
-    """One entry per candidate in every column."""
+def results_table(
+    candidates: list[Candidate], view: View, result: Result, rungs: Sequence[Rung], fits: Fits
+) -> dict[str, Any]:
+    """One entry per candidate in every column: those of GridSearchCV, and what a race knows beside them."""
     arms, truth = result.arms, rungs[-1].name
-    single = [scores.get((arm.arm, truth), {}) for arm in arms]
-    table: dict[str, Any] = dict(result_columns(candidates))
+    single = [fits.get((arm.arm, truth), {}) for arm in arms]
+    table = _columns("fit_time", single, lambda one: one.fit_seconds)
+    table |= _columns("score_time", single, lambda one: one.score_seconds)
+    table |= result_columns(candidates)
     table["params"] = candidates
-    table["mean_test_score"] = np.array([_of(np.mean, one) for one in single])
-    table["std_test_score"] = np.array([_of(np.std, one) for one in single])
+    table |= _scores("test_score", single, result.on_blocks, lambda one: one.score)
     table["rank_test_score"] = _ranks(result, rungs, table["mean_test_score"])
+    if any(not math.isnan(one.train_score) for scores in single for one in scores.values()):
+        table |= _scores("train_score", single, result.on_blocks, lambda one: one.train_score)
+    scores = {name: {split: one.score for split, one in known.items()} for name, known in fits.items()}
     ahead = np.array([_ahead(result, arm, truth, scores) for arm in arms])
     table["difference"], table["difference_low"], table["difference_high"] = ahead.T
+    table["confidence"] = _confidences(view, result)
     table["n_fits"] = np.array([sum(arm.pulls.values()) for arm in arms])
     table["cost"] = np.array([arm.cost for arm in arms])
     for rung in rungs:
@@ -47,11 +55,48 @@ def results_table(candidates: list[Candidate], result: Result, rungs: Sequence[R
     return table
 
 
-def _of(function: Any, scores: dict[int, float]) -> float:
-    return float(function(list(scores.values()))) if scores else math.nan
+def _columns(name: str, single: list[dict[int, Measured]], value: Callable[[Measured], float]) -> dict[str, Any]:
+    """Mean and standard deviation of something over the splits on which each candidate was fitted."""
+    known = [[value(one) for one in fits.values()] for fits in single]
+    return {
+        f"mean_{name}": np.array([_of(np.mean, one) for one in known]),
+        f"std_{name}": np.array([_of(np.std, one) for one in known]),
+    }
 
 
-def _ahead(result: Result, arm: ArmResult, truth: str, scores: Scores) -> tuple[float, float, float]:
+def _scores(
+    name: str, single: list[dict[int, Measured]], shared: bool, value: Callable[[Measured], float]
+) -> dict[str, Any]:
+    """Scores by split, NaN where a candidate was not fitted, and their mean and standard deviation."""
+    found: dict[str, Any] = {}
+    if shared:
+        for split in sorted({split for fits in single for split in fits}):
+            column = [value(fits[split]) if split in fits else math.nan for fits in single]
+            found[f"split{split}_{name}"] = np.array(column)
+    return found | _columns(name, single, value)
+
+
+def _confidences(view: View, result: Result) -> npt.NDArray[np.float64]:
+    """How sure it is of each candidate that it is not better than the answer by more than epsilon."""
+    if len(result.arms) == 1:
+        return np.ones(1)
+    answer = next((k for k, arm in enumerate(result.arms) if arm.arm == result.best), None)
+    if answer is None or not result.on_blocks:
+        # Of all of them at once.
+        return np.full(len(result.arms), result.confidence)
+    found = -np.expm1(np.minimum(0.0, view.race.log_wrong(answer)))
+    # Of the answer, that nobody is better.
+    found[answer] = result.confidence
+    return np.asarray(found)
+
+
+def _of(function: Any, values: Sequence[float]) -> float:
+    return float(function(values)) if len(values) else math.nan
+
+
+def _ahead(
+    result: Result, arm: ArmResult, truth: str, scores: dict[tuple[str, str], dict[int, float]]
+) -> tuple[float, float, float]:
     """By how much the answer is better than a candidate: as measured, at least and at most."""
     if result.best is None:
         return math.nan, math.nan, math.nan
@@ -60,11 +105,12 @@ def _ahead(result: Result, arm: ArmResult, truth: str, scores: Scores) -> tuple[
     best, other = (scores.get((name, truth), {}) for name in (result.best, arm.arm))
     if result.on_blocks:
         # What a split does to both of them cancels.
-        both = {block: best[block] - score for block, score in other.items() if block in best}
+        both = [best[split] - score for split, score in other.items() if split in best]
         return _of(np.mean, both), *result.differences[arm.arm]
     # All intervals hold at once, so this holds for all candidates, too.
     low, high = result.intervals[result.best]
-    return _of(np.mean, best) - _of(np.mean, other), low - arm.high, high - arm.low
+    means = [_of(np.mean, list(known.values())) for known in (best, other)]
+    return means[0] - means[1], low - arm.high, high - arm.low
 
 
 def _ranks(result: Result, rungs: Sequence[Rung], means: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

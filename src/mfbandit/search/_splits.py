@@ -1,9 +1,10 @@
-"""Fresh random splits, one per seed."""
+"""Splits of the samples: fresh random ones without end, one per seed, or a given list of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,72 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 
+from mfbandit._checks import is_whole
 from mfbandit.errors import InvalidInput
 
-__all__ = ["Splitter", "make_splitter", "subset"]
+__all__ = ["Split", "Splits", "Splitter", "make_splits", "subset"]
 
 Indices = npt.NDArray[np.int64]
+#: The indices for training and for testing.
+Split = tuple[Any, Any]
 #: (X, y, groups, seed) to the indices for training and for testing.
-Splitter = Callable[[Any, Any, Any, int], tuple[Any, Any]]
+Splitter = Callable[[Any, Any, Any, int], Split]
+#: The share for scoring where nothing is said.
+_TEST_SIZE = 0.25
+
+
+@dataclass(frozen=True)
+class Splits:
+    """Where the samples are split: a split for every seed, or a list that is all there is."""
+
+    splitter: Splitter | None
+    """Makes a split from a seed; None if there is a list."""
+    listed: tuple[Split, ...] = ()
+
+    @property
+    def blocks(self) -> int | str:
+        """How many splits there are."""
+        return len(self.listed) if self.splitter is None else "unlimited"
+
+    def first(self, X: Any, y: Any, groups: Any) -> Split:
+        """A split by which to know how many samples there are on each side."""
+        train, test = self.listed[0] if self.splitter is None else self.splitter(X, y, groups, 0)
+        check_split(train, test)
+        return train, test
+
+
+def make_splits(chosen: Any, X: Any, y: Any, groups: Any) -> Splits:
+    """The splits that the settings of a search ask for."""
+    cv, size = chosen.cv, chosen.test_size
+    if cv is None:
+        return Splits(make_splitter(chosen.splitter, _TEST_SIZE if size is None else size, chosen.estimator, y))
+    for name in ("splitter", "test_size"):
+        if getattr(chosen, name) is not None:
+            raise InvalidInput(
+                f"cv={cv!r} and {name}={getattr(chosen, name)!r} both say how to split: give one of them"
+            )
+    if is_whole(cv) or isinstance(cv, bool):
+        if isinstance(cv, bool) or cv < 2:
+            raise InvalidInput(
+                f"cv must be a whole number >= 2: a split leaves one part in so many for scoring; got {cv!r}"
+            )
+        return Splits(make_splitter(None, 1.0 / int(cv), chosen.estimator, y))
+    return Splits(None, _listed(cv, X, y, groups))
+
+
+def _listed(cv: Any, X: Any, y: Any, groups: Any) -> tuple[Split, ...]:
+    """All splits of a splitter, or those given."""
+    if not hasattr(cv, "split") and (isinstance(cv, str | bytes) or not isinstance(cv, Iterable)):
+        raise InvalidInput(f"cv must be a whole number, a splitter of scikit-learn or pairs of indices, got {cv!r}")
+    try:
+        found = [(train, test) for train, test in (cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"cv={cv!r} gives no splits of these data: {error}") from error
+    if not found:
+        raise InvalidInput(f"cv={cv!r} gives no splits; a search needs at least one")
+    for train, test in found:
+        check_split(np.asarray(train), np.asarray(test))
+    return tuple(found)
 
 
 class SeededSplit:

@@ -1,0 +1,121 @@
+"""Which fidelities a search uses, and how far each may be off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mfbandit._checks import is_whole
+from mfbandit.algorithms.mf_race import TRIED
+from mfbandit.calibration import Calibration
+from mfbandit.errors import InvalidInput
+from mfbandit.model import Gaussian
+from mfbandit.search._rungs import Rung, read_biases
+from mfbandit.search._search_pilot import check_repeats, pilot_size, run_pilot, worth_a_pilot
+
+if TYPE_CHECKING:
+    from mfbandit.search._search import Search
+
+__all__ = ["Lanes", "choose_lanes"]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The rungs that are raced on, with prices and bounds; the truest is the last."""
+
+    rungs: Sequence[Rung]
+    costs: Sequence[float]
+    biases: Sequence[float]
+    pair_biases: Sequence[float | None] = ()
+    calibration: Calibration | None = None
+    pilot_cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Without bounds of pairs, those of single candidates count."""
+        if not self.pair_biases:
+            object.__setattr__(self, "pair_biases", [None] * len(self.rungs))
+
+    @property
+    def truest(self) -> Lanes:
+        """The truest alone."""
+        return self.keep([len(self.rungs) - 1])
+
+    def keep(self, kept: Sequence[int]) -> Lanes:
+        """Some of them."""
+        fields = ("rungs", "costs", "biases", "pair_biases")
+        return replace(self, **{name: [getattr(self, name)[m] for m in kept] for name in fields})
+
+
+def choose_lanes(search: Search) -> Lanes:
+    """The rungs of a search that may pay, with what is known of their biases."""
+    wanted, lanes = search.chosen.biases, search.lanes
+    if isinstance(wanted, str):
+        if wanted != "calibrate":
+            raise InvalidInput(f"biases must be numbers, a function, a Calibration or 'calibrate', got {wanted!r}")
+        return _useful(search, _calibrated(search))
+    known = _from_calibration(wanted, lanes) if isinstance(wanted, Calibration) else read_biases(wanted, lanes.rungs)
+    return _useful(search, replace(lanes, biases=known))
+
+
+def _from_calibration(known: Calibration, lanes: Lanes) -> list[float]:
+    if len(known.biases) != len(lanes.rungs) or known.truest != len(lanes.rungs) - 1:
+        raise InvalidInput(
+            f"the calibration is for {len(known.biases)} fidelities with the truth at place "
+            f"{known.truest}; the search has {len(lanes.rungs)} with the truth at the end"
+        )
+    if any(known.offsets):
+        raise InvalidInput("a calibration with a common offset shifts scores; a search takes them as they are")
+    return list(known.biases)
+
+
+def _calibrated(search: Search) -> Lanes:
+    chosen = search.chosen
+    repeats = check_repeats(chosen.pilot_repeats)
+    least = pilot_size(chosen.bias_confidence)
+    size = least if chosen.pilot is None else chosen.pilot
+    if not is_whole(size) or size < least:
+        raise InvalidInput(
+            f"pilot must be a whole number >= {least} to promise a bias_confidence of {chosen.bias_confidence:g}, "
+            f"got {size!r}"
+        )
+    lanes = _tried(search, search.lanes)
+    if len(lanes.rungs) == 1:
+        return lanes
+    if not worth_a_pilot(len(search.candidates), size):
+        search.say(f"{len(search.candidates)} candidates are too few for a pilot of {size} to pay")
+        return lanes.truest
+    cost = size * repeats * sum(lanes.costs)
+    if chosen.max_cost is not None and cost > chosen.max_cost / 2:
+        search.say(f"a pilot would cost {cost:g}, more than half of max_cost={chosen.max_cost:g}")
+        return lanes.truest
+    found = run_pilot(search, lanes.rungs, size, repeats)
+    search.say(found.statement)
+    return replace(lanes, biases=list(found.biases), calibration=found, pilot_cost=cost)
+
+
+def _is_tried(search: Search, lanes: Lanes, rung: int) -> bool:
+    """Whether fits at a rung can pay: a race of few candidates tries only what costs next to nothing."""
+    last = len(lanes.rungs) - 1
+    return not search.policy.on_blocks or rung == last or lanes.costs[rung] <= TRIED * lanes.costs[last]
+
+
+def _tried(search: Search, lanes: Lanes) -> Lanes:
+    """Leave out what is too expensive to pay, and say so."""
+    kept = [m for m in range(len(lanes.rungs)) if _is_tried(search, lanes, m)]
+    costly = [rung.name for m, rung in enumerate(lanes.rungs) if m not in kept]
+    if costly:
+        search.say(
+            f"fits at {', '.join(costly)} cost more than {TRIED:g} of one at {lanes.rungs[-1].name}: they would not "
+            "pay, and are left out"
+        )
+    return lanes.keep(kept)
+
+
+def _useful(search: Search, lanes: Lanes) -> Lanes:
+    """Drop rungs that are never used, or may be off by so much (half the range) that they tell nothing."""
+    useless = math.inf if isinstance(search.reward, Gaussian) else search.reward.span / 2
+    last = len(lanes.rungs) - 1
+    tried = _tried(search, lanes.keep([m for m, bias in enumerate(lanes.biases) if m == last or bias < useless]))
+    return replace(tried, calibration=lanes.calibration, pilot_cost=lanes.pilot_cost)

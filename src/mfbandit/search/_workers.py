@@ -1,0 +1,105 @@
+"""Who makes the fits: this process, or joblib's workers, to whom a fit is handed as soon as one of them is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from queue import SimpleQueue
+from typing import Any
+
+from joblib import effective_n_jobs, parallel_config
+from sklearn import config_context, get_config
+from sklearn.utils.parallel import Parallel, delayed
+
+from mfbandit.search._measure import Job, Measured, Task, measure
+
+__all__ = ["Workers", "fit_all"]
+
+#: Takes what came of a job, in the order in which jobs end.
+Take = Callable[[Any, Measured], None]
+#: Gives up to so many more jobs, each with a mark by which it is known.
+More = Callable[[int], Sequence[tuple[Any, Job]]]
+
+
+class Workers:
+    """Makes fits, so many at once, by the backend of joblib that is active."""
+
+    def __init__(self, task: Task, n_jobs: int | None) -> None:
+        self.task = task
+        self.count: int = effective_n_jobs(n_jobs)
+
+    def run(self, more: More, take: Take) -> None:
+        """Make the fits that `more` gives, until it gives none and none is being made."""
+        if self.count == 1:
+            self._run_here(more, take)
+            return
+        with Parallel(n_jobs=self.count) as parallel:
+            if _can_be_fed(parallel):
+                self._run_fed(parallel._backend, more, take)
+            else:
+                self._run_batches(parallel, more, take)
+
+    def _run_here(self, more: More, take: Take) -> None:
+        while given := more(1):
+            for mark, job in given:
+                take(mark, measure(self.task, job))
+
+    def _run_batches(self, parallel: Any, more: More, take: Take) -> None:
+        while given := more(8 * self.count):
+            found = parallel(delayed(measure)(self.task, job) for _, job in given)
+            for (mark, _), measured in zip(given, found, strict=True):
+                take(mark, measured)
+
+    def _run_fed(self, backend: Any, more: More, take: Take) -> None:
+        """Keep one fit more than there are workers with the backend, so that none waits for the next."""
+        ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
+        settings, nested = get_config(), backend.get_nested_backend()
+        out = 0
+        while True:
+            for mark, job in more(max(0, self.count + 1 - out)):
+                call = partial(_measure_there, self.task, job, settings, nested)
+                backend.submit(call, callback=partial(_put, ended, mark))
+                out += 1
+            if not out:
+                return
+            mark, result = ended.get()
+            out -= 1
+            take(mark, backend.retrieve_result_callback(result))
+
+
+def _can_be_fed(parallel: Any) -> bool:
+    """Whether the backend takes one job at a time, as joblib's own loop hands them over, and get it ready for that."""
+    backend = getattr(parallel, "_backend", None)
+    if not getattr(backend, "supports_retrieve_callback", False) or not hasattr(backend, "submit"):
+        return False
+    manager = getattr(getattr(backend, "_workers", None), "_temp_folder_manager", None)
+    if manager is not None:
+        # Large arrays are handed over in files, in a folder of this call.
+        manager.set_current_context(parallel._id)
+    return True
+
+
+def fit_all(workers: Workers, jobs: Sequence[Job]) -> list[Measured]:
+    """Make fits that are all known beforehand; in their order."""
+    waiting = list(enumerate(jobs))[::-1]
+    found: dict[int, Measured] = {}
+
+    def more(count: int) -> list[tuple[int, Job]]:
+        return [waiting.pop() for _ in range(min(count, len(waiting)))]
+
+    workers.run(more, found.__setitem__)
+    return [found[place] for place in range(len(jobs))]
+
+
+def _put(ended: SimpleQueue[tuple[Any, Any]], mark: Any, result: Any) -> None:
+    ended.put((mark, result))
+
+
+def _measure_there(task: Task, job: Job, settings: dict[str, Any], nested: Any) -> Measured:
+    """Make a fit in a worker, with scikit-learn's settings and with room for workers of its own as joblib gives it."""
+    backend, n_jobs = nested
+    with ExitStack() as stack:
+        stack.enter_context(config_context(**settings))
+        stack.enter_context(parallel_config(backend=backend, n_jobs=n_jobs))
+        return measure(task, job)
