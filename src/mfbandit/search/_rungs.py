@@ -101,7 +101,10 @@ def _schedule(resource: str, count: int, factor: float, most: float, least: floa
         amount = most / factor**step
         whole = resource == SAMPLES or float(most).is_integer()
         amount = round(amount) if whole else amount
-        if amount >= least or step == 0:
+        if step == 0:
+            # All of them, where splits differ in how many they leave for training.
+            amounts.append(1.0 if resource == SAMPLES else amount)
+        elif amount >= least:
             amounts.append(amount)
     return amounts
 

@@ -31,8 +31,6 @@ __all__ = ["Search"]
 
 #: A round of a race has a fit of every candidate left, so that they can run at once.
 _POLICY = "mf-race"
-#: So many fits are planned at once, unless more of them run: a search then decides the same with 1 to so many workers.
-_WIDTH = 8
 #: Which difference of normal scores does not matter; right for metrics of about 0 to 1.
 _EPSILON = 0.01
 #: Fits may take days.
@@ -72,7 +70,7 @@ class Search:
         self.samples = 0
         self.measured: Fits = defaultdict(dict)
         self.known: dict[tuple[str, int], Measured] = {}
-        if self.reward is EVERYTHING:
+        if self.reward is EVERYTHING and len(self.names) > 1:
             self._measure_everything()
         # Before a pilot costs anything.
         self.policy.check(self._problem(self.lanes.truest), Goal())
@@ -153,7 +151,7 @@ class Search:
         chosen = self.chosen
         left = None if chosen.max_cost is None else chosen.max_cost - self.lanes.pilot_cost
         # Where everything is known already, there is nothing to plan ahead of.
-        width = 1 if self.known else max(_WIDTH, self.workers.count) if chosen.width is None else chosen.width
+        width = 1 if self.known else self.workers.count if chosen.width is None else chosen.width
         return create_study(
             self._problem(self.lanes),
             delta=chosen.delta,

@@ -53,15 +53,13 @@ def make_splits(chosen: Any, X: Any, y: Any, groups: Any) -> Splits:
     cv, size = chosen.cv, chosen.test_size
     if cv is None:
         return Splits(make_splitter(chosen.splitter, _TEST_SIZE if size is None else size, chosen.estimator, y))
-    for name in ("splitter", "test_size"):
-        if getattr(chosen, name) is not None:
-            raise InvalidInput(
-                f"cv={cv!r} and {name}={getattr(chosen, name)!r} both say how to split: give one of them"
-            )
+    for name, other in (("splitter", chosen.splitter), ("test_size", size)):
+        if other is not None:
+            raise InvalidInput(f"cv={cv!r} and {name}={other!r} both say how to split: give one of them")
     if is_whole(cv) or isinstance(cv, bool):
         if isinstance(cv, bool) or cv < 2:
             raise InvalidInput(
-                f"cv must be a whole number >= 2: a split leaves one part in so many for scoring; got {cv!r}"
+                f"cv must be a whole number >= 2, since a split leaves one part in so many for scoring; got {cv!r}"
             )
         return Splits(make_splitter(None, 1.0 / int(cv), chosen.estimator, y))
     return Splits(None, _listed(cv, X, y, groups))
@@ -69,7 +67,7 @@ def make_splits(chosen: Any, X: Any, y: Any, groups: Any) -> Splits:
 
 def _listed(cv: Any, X: Any, y: Any, groups: Any) -> tuple[Split, ...]:
     """All splits of a splitter, or those given."""
-    if not hasattr(cv, "split") and (isinstance(cv, str | bytes) or not isinstance(cv, Iterable)):
+    if isinstance(cv, str | bytes) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         raise InvalidInput(f"cv must be a whole number, a splitter of scikit-learn or pairs of indices, got {cv!r}")
     try:
         found = [(train, test) for train, test in (cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
