@@ -1,16 +1,19 @@
-"""MultiFidelitySearchCV beside GridSearchCV, HalvingGridSearchCV and Optuna's Hyperband, on bundled data.
+"""MultiFidelitySearchCV beside what else picks one of 24 candidates, on bundled and made data.
 
-    python benchmarks/search.py                          # three tasks; some minutes on one core
+    python benchmarks/search.py                          # six tasks; half an hour on one core
     python benchmarks/search.py --tasks digits --searches 40 --json search.json
+    python benchmarks/search.py --times --searches 3     # seconds with 2 workers, and how busy they were
 
 The true score of a candidate is its mean score over many random splits (four fifths for training), measured
-exhaustively first. Every search is then run with many seeds: how many samples it fitted in all, how often it
-picked the best candidate, how often one that is within epsilon of the best, and what confidence it claims.
-GridSearchCV and the halvings claim none. Their share of right answers is known here only because the truth
-was measured, at hundreds of times their cost.
+exhaustively first. Every search is then run with many seeds: how many samples it fitted, how many times those of
+GridSearchCV(cv=5) that is, how often it picked the best candidate, how often one that is within epsilon of the best,
+and how often it claims to know with confidence 0.95. GridSearchCV, halving and Optuna never claim anything. Their
+share of right answers is known here only because the truth was measured, at hundreds of times their cost.
 
 MultiFidelitySearchCV runs as it is (the difference of two candidates on a split is taken to be normal, with caution
-1), with ``caution=0``, and with the range of scores as all that is assumed.
+1), with ``caution=0``, and with the range of scores as all that is assumed. A grid search on repeated folds claims an
+answer where a paired t test (Nadeau and Bengio's, which allows for training sets that overlap; Holm's correction for
+many rivals) says that it is better than each other candidate.
 """
 
 from __future__ import annotations
@@ -27,18 +30,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 
 import mfbandit as mf
-from mfbandit.search import subset
 from mfbandit.sklearn import MultiFidelitySearchCV
-from search_tasks import FOLDS, SHARES, Task, Truth, measure_truth, tasks
+from search_tasks import FOLDS, Task, Truth, measure_truth, tasks
 
 DELTA = 0.05
-#: Where a search ends without being sure, in fits on all training samples.
-MOST = 2000
+#: Where a search ends without being sure, in fits per candidate.
+MOST = 100
+#: How often the folds of the grid search with a test are drawn.
+REPEATS = 4
 
 
 @dataclass(frozen=True)
@@ -47,19 +51,38 @@ class Found:
 
     best: int
     samples: int
-    confidence: float | None = None
+    claims: bool | None = None
+    """Whether it claims that the answer is right with confidence 0.95; None if it never does."""
 
 
-Method = Callable[[Task, Truth, int], Found]
+Method = Callable[[Task, int], Found]
 
 
-def grid_search(task: Task, truth: Truth, seed: int) -> Found:
-    """Every candidate on five folds."""
-    search = GridSearchCV(task.estimator, task.grid, cv=task.folds(seed), refit=False).fit(task.X, task.y)
-    return Found(int(search.best_index_), len(task.candidates) * (FOLDS - 1) * len(task.X))
+class Fits:
+    """Counts the samples that a method fits on folds."""
+
+    def __init__(self, task: Task, seed: int) -> None:
+        self.task, self.seed, self.samples = task, seed, 0
+
+    def score(self, candidate: int, fold: int, share: float = 1.0) -> float:
+        """The score of a candidate on a fold."""
+        score, samples = self.task.on_fold(candidate, self.seed, fold, share)
+        self.samples += samples
+        return score
+
+    def table(self, folds: int) -> Any:
+        """The scores of all candidates on folds, (candidates, folds)."""
+        count = len(self.task.candidates)
+        return np.array([[self.score(k, fold) for fold in range(folds)] for k in range(count)])
 
 
-def halving(task: Task, truth: Truth, seed: int) -> Found:
+def grid_search(task: Task, seed: int) -> Found:
+    """GridSearchCV: every candidate on five folds."""
+    fits = Fits(task, seed)
+    return Found(int(fits.table(FOLDS).mean(axis=1).argmax()), fits.samples)
+
+
+def halving(task: Task, seed: int) -> Found:
     """Scikit-learn's successive halving over the number of samples."""
     search = HalvingGridSearchCV(task.estimator, task.grid, cv=task.folds(seed), refit=False, random_state=seed).fit(
         task.X, task.y
@@ -69,56 +92,94 @@ def halving(task: Task, truth: Truth, seed: int) -> Found:
     return Found(task.candidates.index(search.best_params_), int(samples))
 
 
-def optuna_hyperband(task: Task, truth: Truth, seed: int) -> Found:
-    """Optuna with its Hyperband pruner: mean score on five folds, from a ninth to all training samples."""
+def repeated_and_tested(task: Task, seed: int) -> Found:
+    """A grid search on folds drawn four times, and a paired test of the winner against each other candidate."""
+    fits = Fits(task, seed)
+    scores = fits.table(FOLDS * REPEATS)
+    best = int(scores.mean(axis=1).argmax())
+    ahead = scores[best] - np.delete(scores, best, axis=0)
+    count = ahead.shape[1]
+    spread = np.sqrt((1 / count + 1 / (FOLDS - 1)) * ahead.var(axis=1, ddof=1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        levels = np.sort(t.sf(ahead.mean(axis=1) / spread, count - 1))
+    holm = DELTA / np.arange(levels.size, 0, -1)
+    return Found(best, fits.samples, bool((levels <= holm).all()))
+
+
+def optuna_study(task: Task, seed: int, pruner: Any) -> Any:
+    """A study of Optuna that tries every candidate once."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    samples = 0
+    indices = {"candidate": list(range(len(task.candidates)))}
+    sampler = optuna.samplers.GridSampler(indices, seed=seed)
+    return optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner, study_name=f"{task.name} {seed}")
+
+
+def optuna_hyperband(task: Task, seed: int) -> Found:
+    """Optuna with its Hyperband pruner: mean score on five folds, from a ninth to all training samples."""
+    import optuna
+
+    fits = Fits(task, seed)
 
     def objective(trial: Any) -> float:
-        nonlocal samples
-        candidate = task.candidates[trial.suggest_int("candidate", 0, len(task.candidates) - 1)]
+        k = trial.suggest_int("candidate", 0, len(task.candidates) - 1)
         score = 0.0
-        for share in SHARES:
-            scores = []
-            for train, test in task.folds(seed).split(task.X, task.y):
-                rows = subset(train, task.y, int(share * len(train)), seed, task.classes)
-                samples += len(rows)
-                scores.append(task.fit_and_score(candidate, rows, test))
-            score = float(np.mean(scores))
+        for share in (1 / 9, 1 / 3, 1.0):
+            score = float(np.mean([fits.score(k, fold, share) for fold in range(FOLDS)]))
             trial.report(score, step=round(9 * share))
             if trial.should_prune():
                 raise optuna.TrialPruned
         return score
 
-    indices = {"candidate": list(range(len(task.candidates)))}
-    study = optuna.create_study(
-        direction="maximize",
-        sampler=optuna.samplers.GridSampler(indices, seed=seed),
-        pruner=optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9, reduction_factor=3),
-        study_name=f"{task.name} {seed}",
-    )
+    study = optuna_study(task, seed, optuna.pruners.HyperbandPruner(min_resource=1, max_resource=9, reduction_factor=3))
     study.optimize(objective, n_trials=len(task.candidates))
-    return Found(int(study.best_params["candidate"]), samples)
+    return Found(int(study.best_params["candidate"]), fits.samples)
 
 
-def multi_fidelity(task: Task, truth: Truth, seed: int, *, caution: float = 1.0, ranged: bool = False) -> Found:
-    """MultiFidelitySearchCV, until it is sure."""
-    search = MultiFidelitySearchCV(
+def optuna_wilcoxon(task: Task, seed: int) -> Found:
+    """Optuna with its Wilcoxon pruner: fold after fold, compared with the best so far on the same folds."""
+    import optuna
+
+    fits = Fits(task, seed)
+
+    def objective(trial: Any) -> float:
+        k = trial.suggest_int("candidate", 0, len(task.candidates) - 1)
+        scores = []
+        for fold in range(FOLDS):
+            scores.append(fits.score(k, fold))
+            trial.report(scores[-1], step=fold)
+            if trial.should_prune():
+                break
+        # As its documentation says: the mean so far, and no exception.
+        return float(np.mean(scores))
+
+    study = optuna_study(task, seed, optuna.pruners.WilcoxonPruner(p_threshold=0.1))
+    study.optimize(objective, n_trials=len(task.candidates))
+    return Found(int(study.best_params["candidate"]), fits.samples)
+
+
+def racing(task: Task, seed: int, *, caution: float = 1.0, ranged: bool = False, jobs: int | None = None) -> Any:
+    """A MultiFidelitySearchCV, fitted."""
+    return MultiFidelitySearchCV(
         task.estimator,
         task.grid,
-        fidelities=list(SHARES),
+        cv=FOLDS,
         delta=DELTA,
         epsilon=task.epsilon,
-        max_cost=MOST,
+        max_cost=MOST * len(task.candidates),
         score_range=task.score_range if ranged else mf.Gaussian(caution=caution),
         clip=ranged,
-        test_size=1 / FOLDS,
         refit=False,
+        n_jobs=jobs,
         random_state=seed,
     ).fit(task.X, task.y)
-    return Found(int(search.best_index_), int(search.n_samples_fitted_), float(search.best_confidence_))
+
+
+def multi_fidelity(task: Task, seed: int, *, caution: float = 1.0, ranged: bool = False) -> Found:
+    """MultiFidelitySearchCV, until it is sure."""
+    search = racing(task, seed, caution=caution, ranged=ranged)
+    return Found(int(search.best_index_), int(search.samples_fitted_), bool(search.best_confidence_ >= 1 - DELTA))
 
 
 #: Methods, and which part of all seeds they are run with: proofs take many fits.
@@ -126,6 +187,8 @@ METHODS: dict[str, tuple[Method, float]] = {
     "GridSearchCV": (grid_search, 1.0),
     "HalvingGridSearchCV": (halving, 1.0),
     "Optuna, HyperbandPruner": (optuna_hyperband, 1.0),
+    "Optuna, WilcoxonPruner": (optuna_wilcoxon, 1.0),
+    "repeated folds and test": (repeated_and_tested, 1.0),
     "MultiFidelitySearchCV": (multi_fidelity, 1.0),
     "  caution=0": (partial(multi_fidelity, caution=0.0), 1.0),
     "  range alone": (partial(multi_fidelity, ranged=True), 0.1),
@@ -143,59 +206,70 @@ class Row:
     """How often the best candidate was picked."""
     within: int = 0
     """How often it, or one within epsilon of it, was picked."""
-    seconds: float = 0.0
+    wrong: int = 0
+    """How often an answer was claimed that is not within epsilon of the best."""
 
 
 def run(task: Task, truth: Truth, method: str, searches: int) -> Row:
     """Run a method with many seeds."""
     search, part = METHODS[method]
     row = Row(task.name, method)
-    started = time.perf_counter()
     for seed in range(max(2, round(part * searches))):
-        found = search(task, truth, seed)
+        found = search(task, seed)
+        good = truth.within(found.best, task.epsilon)
         row.found.append(found)
         row.best += found.best == truth.best
-        row.within += truth.within(found.best, task.epsilon)
-    row.seconds = (time.perf_counter() - started) / len(row.found)
+        row.within += good
+        row.wrong += bool(found.claims) and not good
     return row
 
 
 def print_task(task: Task, truth: Truth) -> None:
     """Say what is searched, and what the truth is."""
-    print(f"\n{task.name}: {len(task.X)} samples, {type(task.estimator).__name__}, epsilon {task.epsilon:g}")
-    for k, candidate in enumerate(task.candidates):
-        setting = ", ".join(f"{key}={value:g}" for key, value in candidate.items())
-        good = "best" if k == truth.best else "within epsilon" if truth.within(k, task.epsilon) else ""
-        print(f"  {truth.scores[k]:.4f}  {setting:<44} {good}")
-    first, second = sorted(truth.scores)[:-3:-1]
+    count = len(task.candidates)
+    good = sum(truth.within(k, task.epsilon) for k in range(count))
     print(
-        f"  a single score of the best varies by {truth.noise:.3f}; the gap to the second is "
-        f"{first - second:.4f} +- {truth.error:.4f}; biases {', '.join(f'{x:.3f}' for x in truth.biases)}"
+        f"\n{task.name}: {len(task.X)} samples, {count} candidates, epsilon {task.epsilon:g}; the best, "
+        f"{truth.scores[truth.best]:.4f}, is {truth.gap:.4f} +- {truth.error:.4f} ahead of the second, with a "
+        f"standard deviation of {truth.noise:.4f} on one split; {good} within epsilon"
     )
     print(
-        f"  {'method':<26} {'searches':>8} {'samples fitted':>14} {'fits each':>9} {'best':>6} {'95% interval':>13} "
-        f"{'within':>6} {'95% interval':>13} {'claimed':>8} {'s each':>7}"
+        f"  {'method':<24} {'searches':>8} {'samples':>9} {'x grid':>6} {'best':>5} {'within':>6} {'95% interval':>13} "
+        f"{'claims':>6} {'wrong':>5}"
     )
 
 
 def print_row(task: Task, row: Row) -> None:
-    """Print what one method did; fits are counted as if all were on all training samples of a split."""
+    """Print what one method did."""
     count = len(row.found)
-    samples = np.mean([found.samples for found in row.found])
-    claims = [found.confidence for found in row.found if found.confidence is not None]
-    claimed = f"{np.mean(claims):.3f}" if claims else "none"
-    fits = samples / task.training_samples / len(task.candidates)
+    samples = float(np.mean([found.samples for found in row.found]))
+    grid = len(task.candidates) * (FOLDS - 1) * len(task.X)
+    claims = [found.claims for found in row.found if found.claims is not None]
+    claimed = f"{np.mean(claims):>6.2f} {row.wrong:>5}" if claims else f"{'never':>6} {'-':>5}"
+    low, high = binomtest(row.within, count).proportion_ci(0.95, "exact")
     print(
-        f"  {row.method:<26} {count:>8} {samples:>14,.0f} {fits:>9.1f} {share(row.best, count)} "
-        f"{share(row.within, count)} {claimed:>8} {row.seconds:>7.2f}",
+        f"  {row.method:<24} {count:>8} {samples:>9,.0f} {samples / grid:>6.2f} {row.best / count:>5.2f} "
+        f"{row.within / count:>6.2f} {low:>6.2f} - {high:.2f} {claimed}",
         flush=True,
     )
 
 
-def share(hits: int, count: int) -> str:
-    """A share with its exact interval."""
-    low, high = binomtest(hits, count).proportion_ci(0.95, "exact")
-    return f"{hits / count:>6.2f} {low:>6.2f} - {high:.2f}"
+def print_times(task: Task, searches: int) -> None:
+    """Print how long searches take with 2 workers, in turn with a grid search, and how busy these were."""
+    racing(task, 0, jobs=2)
+    for seed in range(searches):
+        started = time.perf_counter()
+        GridSearchCV(task.estimator, task.grid, cv=task.folds(seed), refit=False, n_jobs=2).fit(task.X, task.y)
+        middle = time.perf_counter()
+        search = racing(task, seed, jobs=2)
+        taken = time.perf_counter() - middle
+        table = search.cv_results_
+        busy = float(np.sum((table["mean_fit_time"] + table["mean_score_time"]) * table["n_fits"]))
+        print(
+            f"{task.name:<14} GridSearchCV {middle - started:>7.2f} s   MultiFidelitySearchCV {taken:>7.2f} s   "
+            f"ratio {taken / (middle - started):.2f}   fits {search.n_fits_}   busy {busy / (2 * taken):.2f}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -206,9 +280,15 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--searches", type=int, default=20, help="seeds per method; the slow ones take fewer")
     parser.add_argument("--repeats", type=int, default=200, help="splits by which the truth is measured")
+    parser.add_argument("--times", action="store_true", help="seconds with 2 workers instead")
     parser.add_argument("--json", type=Path, help="write all figures there")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning, module="optuna|sklearn")
+    warnings.filterwarnings("ignore", message="WilcoxonPruner is experimental")
+    if arguments.times:
+        for name in arguments.tasks:
+            print_times(everything[name], arguments.searches)
+        return
     methods = [name for name in arguments.methods if not name.startswith("Optuna") or has_optuna()]
     written = []
     for name in arguments.tasks:
