@@ -51,8 +51,13 @@ class Found:
 
     best: int
     samples: int
-    claims: bool | None = None
-    """Whether it claims that the answer is right with confidence 0.95; None if it never does."""
+    confidence: float | None = None
+    """How sure it claims to be; None if it never claims anything."""
+
+    @property
+    def claims(self) -> bool:
+        """Whether it claims to be right with confidence 0.95."""
+        return self.confidence is not None and self.confidence >= 1 - DELTA
 
 
 Method = Callable[[Task, int], Found]
@@ -103,7 +108,7 @@ def repeated_and_tested(task: Task, seed: int) -> Found:
     with np.errstate(divide="ignore", invalid="ignore"):
         levels = np.sort(t.sf(ahead.mean(axis=1) / spread, count - 1))
     holm = DELTA / np.arange(levels.size, 0, -1)
-    return Found(best, fits.samples, bool((levels <= holm).all()))
+    return Found(best, fits.samples, 1 - DELTA if (levels <= holm).all() else 0.0)
 
 
 def optuna_study(task: Task, seed: int, pruner: Any) -> Any:
@@ -179,7 +184,7 @@ def racing(task: Task, seed: int, *, caution: float = 1.0, ranged: bool = False,
 def multi_fidelity(task: Task, seed: int, *, caution: float = 1.0, ranged: bool = False) -> Found:
     """MultiFidelitySearchCV, until it is sure."""
     search = racing(task, seed, caution=caution, ranged=ranged)
-    return Found(int(search.best_index_), int(search.samples_fitted_), bool(search.best_confidence_ >= 1 - DELTA))
+    return Found(int(search.best_index_), int(search.samples_fitted_), float(search.best_confidence_))
 
 
 #: Methods, and which part of all seeds they are run with: proofs take many fits.
@@ -220,7 +225,7 @@ def run(task: Task, truth: Truth, method: str, searches: int) -> Row:
         row.found.append(found)
         row.best += found.best == truth.best
         row.within += good
-        row.wrong += bool(found.claims) and not good
+        row.wrong += found.claims and not good
     return row
 
 
@@ -244,8 +249,9 @@ def print_row(task: Task, row: Row) -> None:
     count = len(row.found)
     samples = float(np.mean([found.samples for found in row.found]))
     grid = len(task.candidates) * (FOLDS - 1) * len(task.X)
-    claims = [found.claims for found in row.found if found.claims is not None]
-    claimed = f"{np.mean(claims):>6.2f} {row.wrong:>5}" if claims else f"{'never':>6} {'-':>5}"
+    claims = np.mean([found.claims for found in row.found])
+    never = all(found.confidence is None for found in row.found)
+    claimed = f"{'never':>6} {'-':>5}" if never else f"{claims:>6.2f} {row.wrong:>5}"
     low, high = binomtest(row.within, count).proportion_ci(0.95, "exact")
     print(
         f"  {row.method:<24} {count:>8} {samples:>9,.0f} {samples / grid:>6.2f} {row.best / count:>5.2f} "

@@ -40,14 +40,15 @@ def _delegated(name: str) -> Callable[[Any], bool]:
 class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Find the best setting of an estimator, with a stated confidence.
 
-    A candidate's true score is its mean score over random splits when it is fitted at the truest
-    fidelity: on all training samples of the split, or with the largest value of the resource. All candidates are
-    fitted and scored on the same random splits, one split after the other, and whoever is shown not to be the
-    best is not fitted again. The search goes on until the best candidate (or one within `epsilon` of it) is known
-    with probability 1 - `delta`, or `max_cost` is spent.
+    A candidate's true score is its mean score over splits when it is fitted at the truest fidelity: on all training
+    samples of the split, or with the largest value of the resource. All candidates are fitted and scored on the same
+    splits, one split after the other, and whoever is shown not to be the best is not fitted again. The search goes
+    on until the best candidate (or one within `epsilon` of it) is known with probability 1 - `delta`, or `max_cost`
+    is spent.
 
-    By default that rests on an assumption: the difference of two candidates on a random split is normal, with a
-    variance that nobody needs to know. State a `score_range` to do without it, for many more fits.
+    With random splits, the default, that rests on an assumption: the difference of two candidates on a random split
+    is normal, with a variance that nobody needs to know. State a `score_range` to do without it, for many more fits.
+    With a list of splits (`cv` as a splitter), it rests on the range of the metric alone.
 
     Parameters
     ----------
@@ -89,24 +90,38 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     scoring
         A name or a function, as for GridSearchCV; one metric.
     score_range
-        What is known of scores. By default, also as ``"normal"``, that differences of candidates on a split are
-        normal; ``mf.Gaussian(caution=..., resolution=...)`` says how far to trust in that. ``(low, high)``, the
+        What is known of scores. With random splits, by default and as ``"normal"``, that differences of candidates
+        on a split are normal; ``mf.Gaussian(caution=..., resolution=...)`` says how far to trust in that. The
+        resolution is 1/n for the accuracy on n samples, unless stated, and for other metrics the least difference
+        that was seen. With a list of splits, the range of the metric where it is known (0 to 1 for an accuracy). Where
+        it is not, as for r2, all candidates are fitted on all splits, and the answer is exact. ``(low, high)``, the
         smallest and the largest value of the metric, needs no other assumption and takes many more fits. The
         narrower, the fewer; with `clip`, ``(0.9, 1.0)`` tells good candidates apart and calls all below 0.9 equally
         bad. ``mf.Bounded(low, high, swing=R)`` says that no difference strays more than R from its mean.
     clip
         Whether scores beyond the range count as its ends; otherwise they are errors.
+    cv
+        On which splits to compare. A whole number k: random splits without end, independent of each other, that leave
+        one part in k for scoring (with every class in its share, for classifiers). A splitter of scikit-learn (KFold,
+        GroupKFold, RepeatedKFold, ...) or pairs of indices: these splits and no others. The mean over them is then
+        the true score, and it is known exactly when all were used. ShuffleSplit is such a list, too, of `n_splits`.
     test_size, splitter
-        How samples are split: a share for scoring, or a splitter of scikit-learn that shuffles (the first of its
-        splits is used, with a new seed for every split), or a function ``(X, y, groups, seed)`` that returns the
-        indices for training and scoring.
+        In place of `cv`, for random splits without end: a share for scoring (0.25 by default), or a splitter that
+        shuffles (the first of its splits is used, with a new seed for every split), or a function
+        ``(X, y, groups, seed)`` that returns the indices for training and scoring.
     bias_confidence, pilot, pilot_repeats
         For ``biases="calibrate"``: what is promised of each bound, on how many candidates (the fewest
         that can promise it, by default), measured how often each.
     error_score
         ``"raise"``, or the score of a fit that fails.
+    return_train_score
+        Whether `cv_results_` has scores on the training samples, too.
     n_jobs
-        Fits that run at once, by joblib. The answer does not depend on it.
+        Fits that run at once, by joblib. Whoever is free is handed the next fit.
+    width
+        How many fits are planned without each other's scores: by default as many as run at once, so that no worker
+        waits. Decisions depend on it and on `random_state`, not on `n_jobs` or on who is faster: state it to have the
+        same search on any machine. 1 takes the fewest fits.
     refit
         Whether to fit the best candidate on all data in the end.
     random_state
@@ -123,12 +138,13 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         How sure it is that no candidate is better by more than `epsilon`, provided that scores are what
         `score_range` says and that the biases hold.
     cv_results_
-        One row per candidate: mean and standard deviation of its scores at the truest fidelity, its rank (the answer
-        first, then by how long it stayed in the race), fits and cost, and ``difference``, by how much the best is
-        ahead of it on the splits of both, with ``difference_low`` and ``difference_high``, between which all true
-        differences lie with probability 1 - `delta`.
-    cost_, n_fits_, n_samples_fitted_
-        What it took, the pilot included.
+        One row per candidate, with GridSearchCV's columns: scores by split (NaN where it was not fitted), their mean
+        and standard deviation, times, all at the truest fidelity, and its rank (the answer first, then by how long it
+        stayed in the race). Beside them fits and cost; ``confidence``, how sure it is that the candidate is not better
+        than the best by more than `epsilon`; ``difference``, by how much the best is ahead of it on the splits of
+        both; ``difference_low`` and ``difference_high``, between which all true ones lie with probability 1 - `delta`.
+    cost_, n_fits_, n_splits_, samples_fitted_
+        What it took, the pilot included; `n_samples_fitted_` is another name of the last.
     study_, result_
         The study and its result.
     calibration_
