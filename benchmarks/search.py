@@ -193,7 +193,7 @@ METHODS: dict[str, tuple[Method, float]] = {
     "HalvingGridSearchCV": (halving, 1.0),
     "Optuna, HyperbandPruner": (optuna_hyperband, 1.0),
     "Optuna, WilcoxonPruner": (optuna_wilcoxon, 1.0),
-    "repeated folds and test": (repeated_and_tested, 1.0),
+    "repeated folds and test": (repeated_and_tested, 0.5),
     "MultiFidelitySearchCV": (multi_fidelity, 1.0),
     "  caution=0": (partial(multi_fidelity, caution=0.0), 1.0),
     "  range alone": (partial(multi_fidelity, ranged=True), 0.1),

@@ -115,3 +115,10 @@ def test_the_page_about_many_systems(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "ranking.md").read_text(), flags=re.DOTALL)
     exec(compile(code, "ranking.md", "exec"), {})
     assert capsys.readouterr().out.startswith("43 in stock certified ")
+
+
+def test_the_page_about_searches(capsys):
+    pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "search.md").read_text(), flags=re.DOTALL)
+    exec(compile(code, "search.md", "exec"), {})
+    assert capsys.readouterr().out == "{'var_smoothing': 0.03} certified\n"

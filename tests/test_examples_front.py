@@ -1,4 +1,4 @@
-"""The examples of judges and ads run."""
+"""The examples of judges, ads and searches run."""
 
 import runpy
 import sys
@@ -51,3 +51,11 @@ def test_ads(capsys):
     for policy in ("elimination", "mf-ucb", "ucb-top"):
         assert policy in out
     assert "A study spent 300 on" in out
+
+
+def test_tuning(capsys):
+    pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
+    runpy.run_path(str(EXAMPLES / "tune.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert out.startswith("Best setting: {'var_smoothing': 0.")
+    assert "certified" in out

@@ -6,7 +6,7 @@ pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit
 from mfbandit.search import subset
 from mfbandit.search._candidates import candidate_names, list_candidates
 from mfbandit.search._rungs import Rung, list_rungs, with_costs
-from mfbandit.search._search_pilot import pilot_size
+from mfbandit.search._search_pilot import forecast_saving, pilot_size
 
 
 def test_names_differ_even_where_settings_print_alike():
@@ -61,3 +61,24 @@ def test_the_pilot_is_as_small_as_the_promise_allows():
     assert calibrate(repeats, noise="normal").informed
     with pytest.raises(ValueError, match="at least 11"):
         calibrate(repeats[1:], noise="normal")
+
+
+def test_a_pilot_of_pairs_is_as_small_as_the_promise_allows():
+    from mfbandit.calibration import calibrate
+
+    repeats = np.random.default_rng(0).uniform(size=(pilot_size(0.9, pairs=True), 2, 3))
+    found = calibrate(repeats, noise="normal", paired=True, common_offset=True)
+    assert found.pair_biases == tuple(2 * bias for bias in found.biases)
+    with pytest.raises(ValueError, match="at least 22"):
+        calibrate(repeats[1:], noise="normal", paired=True, common_offset=True)
+
+
+def test_a_cheap_rung_is_forecast_to_pay_only_where_gaps_are_large():
+    rng = np.random.default_rng(0)
+    gaps = np.linspace(0.0, 0.5, 20)
+    scores = (0.9 - gaps)[:, None, None] + rng.normal(0, 0.02, (20, 2, 4))
+    small, large, useless = (forecast_saving(scores, bound, 0, 0.05, 9.0) for bound in (0.02, 0.2, 0.6))
+    assert 0.7 < small < 1.0
+    assert 0.3 < large < 0.6
+    assert useless < 0.0
+    assert forecast_saving(scores, 0.02, 0, 0.5, 9.0) < 0.1

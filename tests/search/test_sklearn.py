@@ -218,20 +218,27 @@ def test_fidelities_that_would_not_pay_are_left_out_for_nothing(iris):
 
 
 def test_a_pilot_bounds_the_biases(iris):
-    grid = {"max_depth": [1, 2, 3, 4, 5], "min_samples_leaf": [1, 4]}
-    found = search(grid, biases="calibrate", bias_confidence=0.8, pilot=5, max_cost=100, fidelities=CHEAP)
+    grid = {"max_depth": [1, 2, 3, 4, 5, 6], "min_samples_leaf": [1, 2, 3, 4]}
+    found = search(grid, biases="calibrate", bias_confidence=0.8, pilot_repeats=2, max_cost=60, fidelities=CHEAP)
     found.fit(*iris)
-    assert found.calibration_.arms == 5
+    assert found.calibration_.arms == 11
     assert found.calibration_.confidence == 0.8
+    assert found.calibration_.common_offset
     assert found.biases_[-1] == 0.0
-    assert found.cost_ <= 100
-    assert found.cost_ > found.study_.cost
+    # A tree of 5 samples says nothing, as the pilot found out.
+    assert [rung.size for rung in found.rungs_] == [112]
+    assert found.cost_ == pytest.approx(11 * 2 * (1 + 5 / 112) + found.study_.cost)
+    assert found.cost_ <= 60
 
 
 def test_biases_from_past_tasks_or_a_function(iris):
     means = np.array([[0.6, 0.8], [0.8, 0.9]] * 10)
     known = calibrate(means, noise="none")
     assert search(biases=known, fidelities=CHEAP).fit(*iris).biases_ == pytest.approx([0.2, 0.0])
+    # What a fidelity takes from everybody cancels in differences.
+    shifted = search(biases=calibrate(means, noise="none", common_offset=True), fidelities=CHEAP).fit(*iris)
+    assert shifted.biases_ == pytest.approx([0.2, 0.0])
+    assert shifted.study_.problem.fidelities[0].pair_bias == pytest.approx(0.1)
     found = search(biases=lambda samples: 1 / samples, fidelities=CHEAP).fit(*iris)
     assert found.biases_ == [1 / 5, 0.0]
     assert found.cv_results_["n_fits at 5 samples"].sum() > 0

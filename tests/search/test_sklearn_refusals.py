@@ -55,7 +55,7 @@ class Broken(DecisionTreeClassifier):
         ({"biases": [0.1, 0.1, 0.1, 0.0]}, "biases are 4 numbers for 3 fidelities"),
         ({"biases": lambda samples: -1.0}, "it must be one number of at least 0"),
         ({"biases": "guess"}, "a Calibration or 'calibrate', got 'guess'"),
-        ({"biases": "calibrate", "pilot": 2}, "pilot must be a whole number >= 11"),
+        ({"biases": "calibrate", "pilot": 2}, "pilot must be a whole number >= 22"),
         ({"biases": "calibrate", "bias_confidence": 2}, "bias_confidence must lie strictly between 0 and 1"),
         ({"costs": [1.0]}, "costs are 1 numbers for 3 fidelities"),
         ({"score_range": (1, 0)}, "low must be below high"),
@@ -94,5 +94,6 @@ def test_a_calibration_must_fit(iris):
     means = np.array([[0.6, 0.8]] * 20)
     with pytest.raises(InvalidInput, match="the calibration is for 2 fidelities"):
         fitted(iris, biases=calibrate(means, noise="none"))
+    shifted = calibrate(means, noise="none", common_offset=True)
     with pytest.raises(InvalidInput, match="common offset"):
-        fitted(iris, fidelities=2, biases=calibrate(means, noise="none", common_offset=True))
+        fitted(iris, fidelities=2, biases=shifted, policy="mf-toptwo:independent=true", score_range=(0, 1))

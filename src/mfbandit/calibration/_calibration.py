@@ -75,6 +75,16 @@ class Calibration:
     shared_items: bool = False
 
     @property
+    def pair_biases(self) -> tuple[float, ...]:
+        """By how much one new arm may gain on another at each fidelity, beyond what is true: a `pair_bias`.
+
+        With a common offset, which cancels, that holds for each pair of arms, and in the direction that counts (who
+        gains on whom), with probability `confidence`: each end of the bounds has half of the risk. Without an offset
+        the risk is twice as large.
+        """
+        return tuple(2.0 * bias for bias in self.biases)
+
+    @property
     def statement(self) -> str:
         """What is promised, in words."""
         truth = self.fidelities[self.truest]

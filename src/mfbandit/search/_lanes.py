@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mfbandit._checks import is_whole
 from mfbandit.algorithms.mf_race import TRIED
@@ -13,12 +13,15 @@ from mfbandit.calibration import Calibration
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Gaussian
 from mfbandit.search._rungs import Rung, read_biases
-from mfbandit.search._search_pilot import check_repeats, pilot_size, run_pilot, worth_a_pilot
+from mfbandit.search._search_pilot import check_repeats, forecast_saving, pilot_size, run_pilot, worth_a_pilot
 
 if TYPE_CHECKING:
     from mfbandit.search._search import Search
 
 __all__ = ["Lanes", "choose_lanes"]
+
+#: A cheap rung is used if it is likely to save that part of the cost: its bounds are one more assumption.
+_LEAST_SAVING = 0.1
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,13 @@ class Lanes:
 
     def keep(self, kept: Sequence[int]) -> Lanes:
         """Some of them."""
-        fields = ("rungs", "costs", "biases", "pair_biases")
-        return replace(self, **{name: [getattr(self, name)[m] for m in kept] for name in fields})
+        return replace(
+            self,
+            rungs=[self.rungs[m] for m in kept],
+            costs=[self.costs[m] for m in kept],
+            biases=[self.biases[m] for m in kept],
+            pair_biases=[self.pair_biases[m] for m in kept],
+        )
 
 
 def choose_lanes(search: Search) -> Lanes:
@@ -55,25 +63,35 @@ def choose_lanes(search: Search) -> Lanes:
         if wanted != "calibrate":
             raise InvalidInput(f"biases must be numbers, a function, a Calibration or 'calibrate', got {wanted!r}")
         return _useful(search, _calibrated(search))
-    known = _from_calibration(wanted, lanes) if isinstance(wanted, Calibration) else read_biases(wanted, lanes.rungs)
-    return _useful(search, replace(lanes, biases=known))
+    if isinstance(wanted, Calibration):
+        return _useful(search, _from_calibration(wanted, lanes, search.policy.on_blocks))
+    return _useful(search, replace(lanes, biases=read_biases(wanted, lanes.rungs)))
 
 
-def _from_calibration(known: Calibration, lanes: Lanes) -> list[float]:
+def _from_calibration(known: Calibration, lanes: Lanes, on_blocks: bool) -> Lanes:
+    """The lanes with bounds from past tasks."""
     if len(known.biases) != len(lanes.rungs) or known.truest != len(lanes.rungs) - 1:
         raise InvalidInput(
             f"the calibration is for {len(known.biases)} fidelities with the truth at place "
             f"{known.truest}; the search has {len(lanes.rungs)} with the truth at the end"
         )
-    if any(known.offsets):
-        raise InvalidInput("a calibration with a common offset shifts scores; a search takes them as they are")
-    return list(known.biases)
+    if any(known.offsets) and not on_blocks:
+        raise InvalidInput("a calibration with a common offset shifts scores; this policy takes them as they are")
+    return _bounded(known, lanes)
+
+
+def _bounded(known: Calibration, lanes: Lanes) -> Lanes:
+    """The lanes with the bounds of a calibration; what a rung adds to everybody cancels in pairs."""
+    biases = [abs(offset) + bias for offset, bias in zip(known.offsets, known.biases, strict=True)]
+    pairs = [*known.pair_biases[:-1], None] if known.common_offset else [None] * len(biases)
+    return replace(lanes, biases=biases, pair_biases=pairs)
 
 
 def _calibrated(search: Search) -> Lanes:
+    """The lanes with bounds from a pilot, if one is likely to pay; otherwise the truest alone."""
     chosen = search.chosen
     repeats = check_repeats(chosen.pilot_repeats)
-    least = pilot_size(chosen.bias_confidence)
+    least = pilot_size(chosen.bias_confidence, pairs=search.policy.on_blocks)
     size = least if chosen.pilot is None else chosen.pilot
     if not is_whole(size) or size < least:
         raise InvalidInput(
@@ -90,9 +108,24 @@ def _calibrated(search: Search) -> Lanes:
     if chosen.max_cost is not None and cost > chosen.max_cost / 2:
         search.say(f"a pilot would cost {cost:g}, more than half of max_cost={chosen.max_cost:g}")
         return lanes.truest
-    found = run_pilot(search, lanes.rungs, size, repeats)
+    found, scores = run_pilot(search, lanes.rungs, size, repeats)
     search.say(found.statement)
-    return replace(lanes, biases=list(found.biases), calibration=found, pilot_cost=cost)
+    lanes = replace(_bounded(found, lanes), calibration=found, pilot_cost=cost)
+    return _forecast(search, lanes, scores) if search.policy.on_blocks else lanes
+
+
+def _forecast(search: Search, lanes: Lanes, scores: Any) -> Lanes:
+    """The truest lane, and the cheap one that is likely to save most, if any does."""
+    last = len(lanes.rungs) - 1
+    needed = math.log(2.0 * len(search.names) / search.chosen.delta)
+    savings = [
+        forecast_saving(scores, float(pair or 0.0), m, lanes.costs[m] / lanes.costs[last], needed)
+        for m, pair in enumerate(lanes.pair_biases[:last])
+    ]
+    best = max(range(last), key=savings.__getitem__)
+    said = ", ".join(f"{lanes.rungs[m].name}: {saving:.0%}" for m, saving in enumerate(savings))
+    search.say(f"forecast of what cheap fits save: {said}")
+    return lanes.keep([best, last]) if savings[best] >= _LEAST_SAVING else lanes.truest
 
 
 def _is_tried(search: Search, lanes: Lanes, rung: int) -> bool:
@@ -115,7 +148,7 @@ def _tried(search: Search, lanes: Lanes) -> Lanes:
 
 def _useful(search: Search, lanes: Lanes) -> Lanes:
     """Drop rungs that are never used, or may be off by so much (half the range) that they tell nothing."""
-    useless = math.inf if isinstance(search.reward, Gaussian) else search.reward.span / 2
+    span = math.inf if isinstance(search.reward, Gaussian) else search.reward.span
     last = len(lanes.rungs) - 1
-    tried = _tried(search, lanes.keep([m for m, bias in enumerate(lanes.biases) if m == last or bias < useless]))
-    return replace(tried, calibration=lanes.calibration, pilot_cost=lanes.pilot_cost)
+    bounds = [2 * bias if pair is None else pair for bias, pair in zip(lanes.biases, lanes.pair_biases, strict=True)]
+    return _tried(search, lanes.keep([m for m, bound in enumerate(bounds) if m == last or bound < span]))

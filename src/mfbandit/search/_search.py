@@ -74,7 +74,7 @@ class Search:
             self._measure_everything()
         # Before a pilot costs anything.
         self.policy.check(self._problem(self.lanes.truest), Goal())
-        self.lanes = choose_lanes(self)
+        self.lanes = self.lanes if self.known else choose_lanes(self)
 
     def _task(self, X: Any, y: Any, groups: Any, fit_params: dict[str, Any], scorer: Any) -> Task:
         chosen = self.chosen
