@@ -69,6 +69,7 @@ class Search:
         self.fits = 0
         self.samples = 0
         self.measured: Fits = defaultdict(dict)
+        self.asked: dict[tuple[str, str], list[int]] = defaultdict(list)
         self.known: dict[tuple[str, int], Measured] = {}
         if self.reward is EVERYTHING and len(self.names) > 1:
             self._measure_everything()
@@ -190,6 +191,8 @@ class Search:
                 raise
             self._warn_of_whole_scores()
             return []
+        for pull in pulls:
+            self.asked[pull.arm, pull.fidelity].append(self._place(pull))
         rungs = {rung.name: rung for rung in self.lanes.rungs}
         # Fits of all candidates on one block have one seed, and so one split and one part of it.
         return [
@@ -212,9 +215,7 @@ class Search:
         # When the answer is known, fits that run need not count.
         if not self.study.done:
             self.study.tell(pull, one.score)
-        # A block is shared, or else of this pull alone.
-        place = pull.id if self.policy.independent else int(pull.block or 0)
-        self.measured[pull.arm, pull.fidelity][place] = one
+        self.measured[pull.arm, pull.fidelity][self._place(pull)] = one
         if not self.known:
             self._count([one])
         if self.chosen.verbose and self.fits >= self._told:
@@ -223,6 +224,20 @@ class Search:
                 f"{self.fits} fits, cost {self.study.cost:g}: {self.study.best} leads, "
                 f"confidence {self.study.confidence:.3g}"
             )
+
+    def _place(self, pull: Pull) -> int:
+        """Where the score of a pull stands: a block is shared, or else of this pull alone."""
+        return int(pull.id) if self.policy.independent else int(pull.block or 0)
+
+    def _counted(self) -> Fits:
+        """The fits that the answer rests on: those that were still running are not, whatever the workers' speed."""
+        if self.known:
+            return self.measured
+        pulls = {(arm.arm, rung): count for arm in self.result.arms for rung, count in arm.pulls.items()}
+        return {
+            cell: {place: fits[place] for place in self.asked[cell][: pulls[cell]]}
+            for cell, fits in self.measured.items()
+        }
 
     def fit_all(self, jobs: list[Job]) -> list[Measured]:
         """Make fits that are known beforehand, and count them."""
@@ -253,15 +268,16 @@ class Search:
         """The attributes of a fitted search."""
         answer = self.result.best
         best = 0 if answer is None else self.names.index(answer)
-        lanes, truth = self.lanes, self.lanes.rungs[-1].name
-        table = results_table(self.candidates, self.study.view(), self.result, lanes.rungs, self.measured)
+        lanes, fits = self.lanes, self._counted()
+        table = results_table(self.candidates, self.study.view(), self.result, lanes.rungs, fits)
+        truth = lanes.rungs[-1].name
         return {
             "best_index_": best,
             "best_params_": self.candidates[best],
-            "best_score_": best_score(self.names[best], lanes.rungs, self.measured),
+            "best_score_": best_score(self.names[best], lanes.rungs, fits),
             "best_confidence_": 1.0 if len(self.names) == 1 else self.result.confidence,
             "cv_results_": table,
-            "n_splits_": max((len(scores) for (_, rung), scores in self.measured.items() if rung == truth), default=0),
+            "n_splits_": max((len(scores) for (_, rung), scores in fits.items() if rung == truth), default=0),
             "cost_": self.result.cost + lanes.pilot_cost,
             "n_fits_": self.fits,
             "n_samples_fitted_": self.samples,
