@@ -25,7 +25,7 @@ from mfbandit.search._scorers import EVERYTHING, reward_kind
 from mfbandit.search._search_results import Fits, best_score, results_table
 from mfbandit.search._splits import classes_of, make_splits
 from mfbandit.search._workers import Workers, fit_all
-from mfbandit.study import Study, create_study
+from mfbandit.study import Result, Study, create_study
 
 __all__ = ["Search"]
 
@@ -146,13 +146,14 @@ class Search:
                     self._take(pull, self.known[pull.arm, int(pull.block or 0)])
         else:
             self.workers.run(self._more, self._take)
-        self.result = self.study.result()
+        self.view = self.study.view()
+        self.result = Result.of(self.study, self.view)
 
     def _new_study(self) -> Study:
         chosen = self.chosen
         left = None if chosen.max_cost is None else chosen.max_cost - self.lanes.pilot_cost
-        # Where everything is known already, there is nothing to plan ahead of.
-        width = 1 if self.known else self.workers.count if chosen.width is None else chosen.width
+        # One more than run at once, so that nobody waits for the next plan.
+        width = self.workers.count + (self.workers.count > 1) if chosen.width is None else chosen.width
         return create_study(
             self._problem(self.lanes),
             delta=chosen.delta,
@@ -161,7 +162,8 @@ class Search:
             policy=self.policy,
             seed=self.seed,
             name="search",
-            width=whole_number("width", width, 1),
+            # Where everything is known already, there is nothing to plan ahead of.
+            width=1 if self.known else whole_number("width", width, 1),
             lease_seconds=_LEASE_SECONDS,
         )
 
@@ -269,7 +271,7 @@ class Search:
         answer = self.result.best
         best = 0 if answer is None else self.names.index(answer)
         lanes, fits = self.lanes, self._counted()
-        table = results_table(self.candidates, self.study.view(), self.result, lanes.rungs, fits)
+        table = results_table(self.candidates, self.view, self.result, lanes.rungs, fits)
         truth = lanes.rungs[-1].name
         return {
             "best_index_": best,

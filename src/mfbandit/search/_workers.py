@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 from joblib import effective_n_jobs, parallel_config
 from sklearn import config_context, get_config
@@ -16,10 +16,22 @@ from mfbandit.search._measure import Job, Measured, Task, measure
 
 __all__ = ["Workers", "fit_all"]
 
+#: Larger arrays are written to a file once, from which all workers read. Estimators get copies of some rows, never the
+#: file, so that it may be read-only.
+_SENT = 1 << 14
 #: Takes what came of a job, in the order in which jobs end.
 Take = Callable[[Any, Measured], None]
 #: Gives up to so many more jobs, each with a mark by which it is known.
 More = Callable[[int], Sequence[tuple[Any, Job]]]
+
+
+class Settings(NamedTuple):
+    """What a worker takes over from the process that runs the search."""
+
+    sklearn: dict[str, Any]
+    warnings: list[Any]
+    nested: Any
+    """The backend and the number of jobs for fits that themselves run in parallel."""
 
 
 class Workers:
@@ -34,7 +46,7 @@ class Workers:
         if self.count == 1:
             self._run_here(more, take)
             return
-        with Parallel(n_jobs=self.count) as parallel:
+        with Parallel(n_jobs=self.count, max_nbytes=_SENT) as parallel:
             if _can_be_fed(parallel):
                 self._run_fed(parallel._backend, more, take)
             else:
@@ -54,11 +66,11 @@ class Workers:
     def _run_fed(self, backend: Any, more: More, take: Take) -> None:
         """Keep one fit more than there are workers with the backend, so that none waits for the next."""
         ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
-        settings, nested = get_config(), backend.get_nested_backend()
+        settings = Settings(get_config(), warnings.filters[:], backend.get_nested_backend())
         out = 0
         while True:
             for mark, job in more(max(0, self.count + 1 - out)):
-                call = partial(_measure_there, self.task, job, settings, nested)
+                call = partial(_measure_there, self.task, job, settings)
                 backend.submit(call, callback=partial(_put, ended, mark))
                 out += 1
             if not out:
@@ -96,10 +108,13 @@ def _put(ended: SimpleQueue[tuple[Any, Any]], mark: Any, result: Any) -> None:
     ended.put((mark, result))
 
 
-def _measure_there(task: Task, job: Job, settings: dict[str, Any], nested: Any) -> Measured:
-    """Make a fit in a worker, with scikit-learn's settings and with room for workers of its own as joblib gives it."""
-    backend, n_jobs = nested
-    with ExitStack() as stack:
-        stack.enter_context(config_context(**settings))
-        stack.enter_context(parallel_config(backend=backend, n_jobs=n_jobs))
+def _measure_there(task: Task, job: Job, settings: Settings) -> Measured:
+    """Make a fit in a worker, as it would be made here."""
+    backend, n_jobs = settings.nested
+    with (
+        config_context(**settings.sklearn),
+        warnings.catch_warnings(),
+        parallel_config(backend=backend, n_jobs=n_jobs),
+    ):
+        warnings.filters[:] = settings.warnings
         return measure(task, job)
