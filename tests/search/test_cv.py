@@ -1,5 +1,7 @@
 """On which splits a search compares, who fits, and what its table of results has in common with a grid search's."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -187,6 +189,19 @@ def test_large_data_reach_workers_and_errors_come_back(iris):
     assert searches[0].result_ == searches[1].result_
     with pytest.raises(ValueError, match="max_depth"):
         race(grid={"max_depth": [-1, -2]}, n_jobs=2).fit(*iris)
+
+
+class Warner(DecisionTreeClassifier):
+    def fit(self, X, y, check_input=True):  # which scikit-learn 1.6 expects
+        warnings.warn("a warning of a fit", stacklevel=1)
+        return super().fit(X, y)
+
+
+def test_workers_heed_the_filters_of_warnings(iris):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="a warning of a fit")
+        with pytest.raises(UserWarning, match="a warning of a fit"):
+            race(Warner(), n_jobs=2, max_cost=4).fit(*iris)
 
 
 def test_a_backend_that_cannot_be_fed_gets_batches(iris, monkeypatch):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple
@@ -29,6 +31,7 @@ class Settings(NamedTuple):
     """What a worker takes over from the process that runs the search."""
 
     sklearn: dict[str, Any]
+    process: int
     warnings: list[Any]
     nested: Any
     """The backend and the number of jobs for fits that themselves run in parallel."""
@@ -66,7 +69,7 @@ class Workers:
     def _run_fed(self, backend: Any, more: More, take: Take) -> None:
         """Keep one fit more than there are workers with the backend, so that none waits for the next."""
         ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
-        settings = Settings(get_config(), warnings.filters[:], backend.get_nested_backend())
+        settings = Settings(get_config(), os.getpid(), list(warnings.filters), backend.get_nested_backend())
         out = 0
         while True:
             for mark, job in more(max(0, self.count + 1 - out)):
@@ -111,10 +114,9 @@ def _put(ended: SimpleQueue[tuple[Any, Any]], mark: Any, result: Any) -> None:
 def _measure_there(task: Task, job: Job, settings: Settings) -> Measured:
     """Make a fit in a worker, as it would be made here."""
     backend, n_jobs = settings.nested
-    with (
-        config_context(**settings.sklearn),
-        warnings.catch_warnings(),
-        parallel_config(backend=backend, n_jobs=n_jobs),
-    ):
-        warnings.filters[:] = settings.warnings
+    with config_context(**settings.sklearn), parallel_config(backend=backend, n_jobs=n_jobs), ExitStack() as stack:
+        if os.getpid() != settings.process:
+            # Threads have the filters already, and share them.
+            stack.enter_context(warnings.catch_warnings())
+            warnings.filters = settings.warnings
         return measure(task, job)
