@@ -82,3 +82,12 @@ def test_a_cheap_rung_is_forecast_to_pay_only_where_gaps_are_large():
     assert 0.3 < large < 0.6
     assert useless < 0.0
     assert forecast_saving(scores, 0.02, 0, 0.5, 9.0) < 0.1
+
+
+def test_a_twentieth_is_cheap_enough_for_any_number_of_candidates():
+    import mfbandit as mf
+
+    for arms in (3, 199, 200, 201):
+        lanes = [mf.Fidelity("few samples", 0.05, 0.1, pair_bias=0.05), mf.Fidelity("all samples", 1.0)]
+        study = mf.create_study(mf.Problem(arms, lanes, mf.Gaussian(), blocks="unlimited"))
+        assert study.ask()[0].fidelity == "few samples"

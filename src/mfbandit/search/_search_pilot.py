@@ -103,8 +103,10 @@ def forecast_saving(scores: Scores, pair_bias: float, lane: int, price: float, n
     """
     means, spreads = scores[:, lane].mean(axis=1), scores[:, lane].std(axis=1, ddof=1)
     best = int(means.argmax())
-    beyond = np.maximum(means[best] - means - pair_bias, 0.0)
     noise = np.maximum(spreads**2 + spreads[best] ** 2, 1e-12)
+    # The best of some means is too high, and a few repeats are no proof: twice their standard error.
+    doubt = 2.0 * np.sqrt(noise / scores.shape[2])
+    beyond = np.maximum(means[best] - means - doubt - pair_bias, 0.0)
     with np.errstate(divide="ignore"):
         blocks = np.maximum(_AT_TRUEST, needed / (0.5 * np.log1p(beyond**2 / noise)))
     cheap = price * blocks

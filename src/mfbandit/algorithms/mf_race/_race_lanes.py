@@ -143,7 +143,8 @@ def is_tried(problem: Arrays, params: RaceParams, lane: int) -> bool:
         truest += problem.cost[arm, problem.truest]
     opening = problem.blocks.opening
     telling = problem.reward_code == 3 or gap_bound(problem, lane, 0, arms - 1) < 1.0
-    cheap = price + opening[lane] <= params.tried * (truest + opening[problem.truest])
+    # A twentieth is one for any number of arms, however their prices add up in floats.
+    cheap = price + opening[lane] <= params.tried * (truest + opening[problem.truest]) * (1.0 + 1e-9)
     return bool(telling and cheap)
 
 
