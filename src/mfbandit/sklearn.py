@@ -69,10 +69,10 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     biases
         How far the mean score at a fidelity may be from the true one: one number per fidelity but
         the last, one for all of them, a function of the amount, or a `Calibration` from past tasks.
-        ``"calibrate"`` measures some candidates at all fidelities first and bounds the bias of the others
-        with probability `bias_confidence`; if there are too few candidates for that to pay, the truest
-        fidelity alone is used. Fidelities that cost more than a twentieth of the truest do not pay on shared
-        splits: they are left out before anything is spent.
+        ``"calibrate"`` measures some candidates at all fidelities first and bounds, with probability `bias_confidence`
+        for each pair of others, what one gains on the other. With too few candidates for that to pay, or if a forecast
+        says that little is saved, the truest fidelity alone is used. Fidelities that cost more than a twentieth of the
+        truest do not pay on shared splits: they are left out before anything is spent.
     costs
         The cost of a fit at each fidelity; in proportion to the amounts by default, so that the unit is
         one fit at the truest fidelity.
