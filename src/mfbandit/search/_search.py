@@ -152,8 +152,9 @@ class Search:
     def _new_study(self) -> Study:
         chosen = self.chosen
         left = None if chosen.max_cost is None else chosen.max_cost - self.lanes.pilot_cost
-        # One more than run at once, so that nobody waits for the next plan.
-        width = self.workers.count + (self.workers.count > 1) if chosen.width is None else chosen.width
+        # More than run at once: plans follow the order of asking, and nobody should wait for a fit that takes longer.
+        ahead = 1 if self.workers.count == 1 else 2 * self.workers.count + 2
+        width = ahead if chosen.width is None else chosen.width
         return create_study(
             self._problem(self.lanes),
             delta=chosen.delta,
