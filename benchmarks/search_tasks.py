@@ -88,7 +88,10 @@ class Task:
         rows = train if share == 1.0 else subset(train, self.y, int(share * len(train)), seed, self.classes)
         key = (candidate, seed, fold, share)
         if key not in self._known:
-            self._known[key] = self.fit_and_score(self.candidates[candidate], rows, test)
+            try:
+                self._known[key] = self.fit_and_score(self.candidates[candidate], rows, test)
+            except ValueError:  # 80 neighbours of 26 samples: as bad as can be
+                self._known[key] = self.score_range[0]
         return self._known[key], len(rows)
 
     def fit_and_score(self, candidate: dict[str, Any], rows: Any, test: Any) -> float:
