@@ -9,7 +9,7 @@ import pytest
 import mfbandit as mf
 from mfbandit.errors import InvalidInput, StorageError
 from mfbandit.judges import Grader, Judging
-from mfbandit.judges._paid_study import told_pulls
+from mfbandit.judges._paid_study import PaidStudy, told_pulls
 from mfbandit.study import create_study
 
 
@@ -225,3 +225,15 @@ def test_a_grade_that_cannot_be_had_counts_as_the_worst():
     assert (result.status, result.best) == ("certified", "good")
     assert result.differences["bad"] == pytest.approx((39 / 60, 40 / 60))
     assert mf.verify(result.certificate).valid
+
+
+def test_what_is_told_in_one_step_is_not_waited_for():
+    # Runs tell many rewards at once: prices that stayed reserved would keep a run waiting for ever.
+    problem = mf.Problem(["a", "b", "c"], [("only", 1.0)], reward="bernoulli", blocks=20)
+    paid = []
+    study = PaidStudy(create_study(problem), lambda pull: {pull.id: 1.0}, lambda: len(paid), 3.0, lambda: False, 0)
+    pulls = study.ask(5)
+    assert (len(pulls), study.ask()) == (3, [])
+    paid += pulls
+    assert study.tell_all((pull, 1.0) for pull in pulls) == [True] * 3
+    assert (study.ask(), study.status) == ([], "max_cost")

@@ -113,6 +113,12 @@ class PaidStudy:
         self._settle([pull])
         return self._study.tell(pull, *arguments, **options)
 
+    def tell_all(self, rewards: Iterable[tuple[Pull, float]]) -> list[bool]:
+        """Report many rewards in one step, as runs do."""
+        told = list(rewards)
+        self._settle(pull for pull, _ in told)
+        return self._study.tell_all(told)
+
     def fail(self, pull: Pull, *arguments: Any, **options: Any) -> bool:
         """Report that the evaluation of a pull failed."""
         self._settle([pull])
