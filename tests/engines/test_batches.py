@@ -1,6 +1,7 @@
 """Evaluators that take many pulls at once, and rewards that are told together."""
 
 import random
+from functools import partial
 
 import pytest
 
@@ -56,15 +57,37 @@ def test_a_batch_fails_as_a_whole_and_is_tried_again():
     assert result.status == "certified"
 
 
+def always(returned, pulls):
+    return returned
+
+
 def test_batches_that_cannot_be_are_refused():
     for wrong in ("no function", None):
         with pytest.raises(InvalidInput, match="function of a list of pulls"):
             Batches(wrong, 4)
     with pytest.raises(InvalidInput, match="size"):
         Batches(Counted(), 0)
-    result = mf.identify(PROBLEM, Batches(lambda pulls: [0.5], 4), retries=0, progress=False, policy="lucb-c:batch=12")
-    assert result.status == "failed"
-    assert "1 rewards for 4 pulls" in result.reasons[0]
+
+
+@pytest.mark.parametrize("engine", ["threads", "processes"])
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ([0.5], "got 1 rewards for 4 pulls"),
+        ([0.5] * 5, "got 5 rewards for 4 pulls"),
+        (None, "got None for 4 pulls: Batches takes a list of rewards"),
+        (0.5, "got 0.5 for 4 pulls"),
+        # Its keys would count as rewards.
+        ({0: 0.5, 1: 0.5, 2: 0.5, 3: 0.5}, "for 4 pulls"),
+    ],
+)
+def test_what_is_no_list_of_rewards_ends_the_run_at_once(engine, returned, said):
+    if engine == "processes" and returned is not None:
+        pytest.skip("one of them says it for processes")
+    with pytest.raises(RewardError, match=said):
+        mf.identify(
+            PROBLEM, Batches(partial(always, returned), 4), engine=engine, progress=False, policy="lucb-c:batch=12"
+        )
 
 
 def test_rewards_are_told_together_or_not_at_all():

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from mfbandit._checks import whole_number
-from mfbandit.errors import InvalidInput, RewardError
+from mfbandit.errors import InvalidInput
 from mfbandit.model import Pull
 
 __all__ = ["Batch", "Batches"]
@@ -27,6 +28,20 @@ class Batch(NamedTuple):
     def fidelity(self) -> str:
         """The fidelity of all its pulls."""
         return self.pulls[0].fidelity
+
+
+class NoReward:
+    """What an evaluator of batches returned in place of rewards.
+
+    To return it is no failure, which would be tried again, but a mistake that ends the run.
+    """
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
+    def __repr__(self) -> str:
+        """Say what it was."""
+        return self.said
 
 
 class Batches:
@@ -62,10 +77,13 @@ class Batches:
         self.size = whole_number("size", size, 1)
 
     def __call__(self, batch: Batch) -> list[Any]:
-        """The rewards of a batch."""
-        rewards = list(self.evaluate(list(batch.pulls)))
-        if len(rewards) != len(batch.pulls):
-            raise RewardError(f"an evaluator of batches returned {len(rewards)} rewards for {len(batch.pulls)} pulls")
+        """The rewards of a batch, or as many things that are none, which end the run."""
+        found, count = self.evaluate(list(batch.pulls)), len(batch.pulls)
+        if isinstance(found, str | bytes | Mapping | Set) or not isinstance(found, Iterable):
+            return [NoReward(f"{reprlib.repr(found)} for {count} pulls: Batches takes a list of rewards")] * count
+        rewards = list(found)
+        if len(rewards) != count:
+            return [NoReward(f"{len(rewards)} rewards for {count} pulls")] * count
         return rewards
 
     def __repr__(self) -> str:
