@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 
+import numpy as np
 import pytest
 
 import mfbandit as mf
@@ -120,10 +121,39 @@ def test_same_is_a_function_of_yours_or_none():
     result = every.identify(progress=False, delta=0.2)
     assert len(world.graded) == result.pulls
     assert result.arms[0].means["human"] is not None
-    with pytest.raises(InvalidInput, match="same must be a function of two answers, or None, got 3"):
+    with pytest.raises(InvalidInput, match="same must be a plain function of two answers, or None, got 3"):
         world.judging(same=3)
     broken = world.judging(same=lambda first, second: 1 / 0)
     assert "same raised ZeroDivisionError" in broken.identify(progress=False, retries=0).reasons[0]
+
+
+def test_what_is_neither_true_nor_false_is_no_answer_of_same():
+    world = World(1)
+
+    async def later(first, second):
+        return first == second
+
+    with pytest.raises(InvalidInput, match="same must be a plain function of two answers"):
+        world.judging(same=later)
+    # Each of these would count as true: all answers would be alike, and anybody the certified best for nothing.
+    for said in ("no", None, later("x", "y")):
+        wrong = world.judging(same=lambda first, second, said=said: said)
+        result = wrong.identify(progress=False, retries=0)
+        assert result.status == "failed"
+        assert "same must return True or False" in result.reasons[0]
+    said.close()
+    assert world.judging(same=lambda first, second: np.bool_(first == second)).identify(progress=False).best == "c0"
+
+
+def test_answers_that_are_arrays_are_graded_one_by_one():
+    def respond(skill, item):
+        return np.array([skill, item])
+
+    judging = Judging(
+        {"bad": 2, "good": 9}, range(40), [Grader("g", lambda a, i: float(i % 10 < a[0]), 1)], respond=respond
+    )
+    result = judging.identify(progress=False, retries=0)
+    assert (result.status, result.best, result.cost) == ("certified", "good", result.pulls)
 
 
 def test_a_stored_study_finds_what_was_compared(tmp_path):

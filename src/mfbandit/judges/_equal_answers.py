@@ -16,7 +16,10 @@ What makes this right is that a block is either graded for all who are measured 
 from __future__ import annotations
 
 import asyncio
+import reprlib
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from mfbandit.errors import MfbanditError, StudyError
 from mfbandit.judges.kept import Subject
@@ -30,14 +33,19 @@ __all__ = ["EqualAnswers", "equal", "guarded"]
 
 
 def equal(first: Any, second: Any) -> bool:
-    """Whether two answers are equal, and of one kind: 1 and True are not.
+    """Whether two answers are equal, and of one kind: 1 and True are not, nor things that do not say so in one word.
 
     Examples
     --------
     >>> equal("yes", "yes"), equal(1, True)
     (True, False)
     """
-    return type(first) is type(second) and bool(first == second)
+    if type(first) is not type(second):
+        return False
+    try:
+        return bool(first == second)
+    except Exception:  # arrays compare their entries, and say of each
+        return False
 
 
 def guarded(same: Any) -> Any:
@@ -45,9 +53,13 @@ def guarded(same: Any) -> Any:
 
     def asked(first: Any, second: Any) -> bool:
         try:
-            return bool(same(first, second))
+            found = same(first, second)
         except Exception as error:
             raise StudyError(f"same raised {type(error).__name__}: {error}") from error
+        if not isinstance(found, bool | np.bool_):
+            # A text such as "no" would count as yes, and nobody would be asked.
+            raise StudyError(f"same must return True or False, got {reprlib.repr(found)}")
+        return bool(found)
 
     return asked
 

@@ -113,10 +113,10 @@ class Judging:
         if not self.items:
             raise InvalidInput("items are empty; graders need something to grade")
         self.graders = as_graders(graders, self.candidates, raters)
-        if isinstance(answer_price, bool) or not 0.0 <= answer_price < math.inf:
+        if not is_number(answer_price) or not 0.0 <= answer_price < math.inf:
             raise InvalidInput(f"answer_price must be a number >= 0, got {answer_price!r}")
-        if same is not None and not callable(same):
-            raise InvalidInput(f"same must be a function of two answers, or None, got {same!r}")
+        if same is not None and (not callable(same) or inspect.iscoroutinefunction(same)):
+            raise InvalidInput(f"same must be a plain function of two answers, or None, got {same!r}")
         self.currency = currency
         self.truth = truth
         conditions = Conditions(truth, self.items, opponents_of(self.graders, self.candidates))
