@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _num_samples
 
 from mfbandit._checks import is_whole
 from mfbandit.errors import InvalidInput
@@ -76,8 +77,25 @@ def _listed(cv: Any, X: Any, y: Any, groups: Any) -> tuple[Split, ...]:
     if not found:
         raise InvalidInput(f"cv={cv!r} gives no splits; a search needs at least one")
     for train, test in found:
-        check_split(np.asarray(train), np.asarray(test))
+        for part in (train, test):
+            _check_indices(part, _num_samples(X))
+        check_split(train, test)
     return tuple(found)
+
+
+def _check_indices(part: Any, count: int) -> None:
+    """Refuse what names no samples: fits would end with an error that does not tell why."""
+    rows = np.asarray(part)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iub"):
+        raise InvalidInput(
+            f"cv must have pairs of lists of whole numbers, one for training and one for testing: {part!r}"
+        )
+    if rows.dtype.kind == "b" and rows.size != count:
+        raise InvalidInput(
+            f"cv has a split that says of {rows.size} samples whether to take them, and there are {count}"
+        )
+    if rows.dtype.kind != "b" and rows.size and not -count <= rows.min() <= rows.max() < count:
+        raise InvalidInput(f"cv has a split with sample {rows[np.abs(rows).argmax()]}, and there are {count} samples")
 
 
 class SeededSplit:
