@@ -169,3 +169,22 @@ def test_a_race_is_told_of_its_limit_and_of_another_one_wherever_it_goes_on(widt
         again = load_study(storage)
         assert again.current().planner.algorithm.params.limit == 300
         assert_same(study, again)
+
+
+def test_a_race_goes_on_where_the_limit_has_cut_a_row_and_another_leads(tmp_path):
+    # Blocks are open on which the old leader was not measured: the new one is behind on some, and opens others.
+    chance, limit = random.Random(72), 12.0
+    table = [[float(chance.random() < 0.5) for _ in range(60)] for _ in range(3)]
+    problem = mf.Problem(3, [("only", 1.0)], "bernoulli", blocks=60)
+    study = create_study(problem, delta=0.2, seed=72, width=5, max_cost=limit)
+    while study.status in ("running", "max_cost"):
+        if study.status == "max_cost":
+            limit *= 1.5
+            study.extend(max_cost=limit)
+        for pull in study.ask(5):
+            study.tell(pull, table[pull.arm_index][pull.block])
+    result = study.result()
+    assert result.status == "certified"
+    assert verify_with_study(result.certificate, study).valid
+    study.export(tmp_path / "race.jsonl")
+    assert import_study(tmp_path / "race.jsonl").result().best == result.best

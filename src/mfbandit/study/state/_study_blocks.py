@@ -87,31 +87,40 @@ class BlockBook:
         return block_seed(self._seed, "shared" if self._shared else fidelity, block)
 
     def rows_with_starts(self, planner: Planner, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
-        """The rows of a round, with their blocks and what one pull costs."""
+        """The rows of a round, with their blocks and what one pull costs.
+
+        One that measures an arm on blocks that are paid for and on others becomes two. A policy plans such a row where
+        a limit has cut the round that opened the blocks, and somebody else leads when the study goes on.
+        """
         paid: dict[int, int] = {}
         found = []
         for row in list_rows(planner, self._costs, state, rows):
-            arm, fidelity, size, start, cell, cost, _, opens = row
-            if not self.independent:
-                # A block is opened by the round that first measures anybody on it: those before are all paid for.
-                known = paid.get(cell[1])
-                if known is None:
-                    known = int(state.pulls[:, cell[1]].max())
-                opens = start >= known
-                self._check(start, size, known, int(state.blocks.opened[cell[1]]))
-                paid[cell[1]] = start + size if opens else known
-                cost += self._opening[fidelity] if opens else 0.0
-            blocks = self.blocks(arm, fidelity, start, size)
-            found.append(row._replace(cost=cost, blocks=blocks, opens=opens))
+            if self.independent:
+                found.append(row._replace(blocks=self.blocks(row.arm, row.fidelity, row.start, row.size)))
+                continue
+            # A block is opened by the round that first measures anybody on it: those before are all paid for.
+            column = row.cell[1]
+            known = paid.setdefault(column, int(state.pulls[:, column].max()))
+            self._check(row.start + row.size, int(state.blocks.opened[column]))
+            before = max(0, min(row.size, known - row.start))
+            if before or not row.size:
+                found.append(self._part(row, 0, before, False))
+            if before < row.size:
+                found.append(self._part(row, before, row.size, True))
+                paid[column] = row.start + row.size
         return found
 
+    def _part(self, row: Row, first: int, end: int, opens: bool) -> Row:
+        """A part of a row, on blocks that it opens or that are paid for."""
+        start, cost = row.start + first, row.cost + (self._opening[row.fidelity] if opens else 0.0)
+        blocks = self.blocks(row.arm, row.fidelity, start, end - first)
+        return row._replace(size=end - first, start=start, cost=cost, blocks=blocks, opens=opens)
+
     @staticmethod
-    def _check(start: int, size: int, known: int, opened: int) -> None:
+    def _check(end: int, opened: int) -> None:
         """Refuse a row that a policy must not plan."""
-        if start + size > opened:
-            raise StudyError(f"a round measures block {start + size - 1} of a fidelity that has opened {opened} so far")
-        if start < known < start + size:
-            raise StudyError(f"a row of a round has blocks before {known}, which are paid for, and after it")
+        if end > opened:
+            raise StudyError(f"a round measures block {end - 1} of a fidelity that has opened {opened} so far")
 
     def check(self, rows: Sequence[Row], stored: Any) -> None:
         """Refuse a round whose record has other blocks than the seed gives."""

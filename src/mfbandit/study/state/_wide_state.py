@@ -195,8 +195,10 @@ class WideStudyState(StudyState):
                 self._fold()
                 return None
             most = rows_at_once(self._ahead, self.settings.width, planner.algorithm.rows)
-            planned, cut = self._planned_rows(planner.out[: min(rows, most)].tolist())
-            marked = [number for number in range(len(planned)) if planner.out[number, 3]]
+            listed = planner.out[: min(rows, most)].tolist()
+            planned, cut = self._planned_rows(listed)
+            # Rows of a race are never marked, and others are as many as were planned, or fewer.
+            marked = [number for number in range(min(len(planned), len(listed))) if listed[number][3]]
         opened = [] if race is None else race.opened(state, opened_before)
         known: dict[str, Any] = {"counted": self.round.first + self.round.folded}
         known |= {"marked": marked} if marked else {}
