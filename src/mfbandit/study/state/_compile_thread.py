@@ -8,27 +8,33 @@ waited for: until the step of LLVM that it is in is over.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["start_compiling"]
 
+#: How often a thread that must leave is told so: what calls back into Python swallows it.
+_AGAIN_SECONDS = 0.5
+
 _running: set[threading.Thread] = set()
+_leaving = threading.Event()
 
 
 def start_compiling(function: Callable[..., None], *arguments: Any) -> threading.Thread:
     """Call a function on a thread of its own that leaves when the program ends."""
 
     def work() -> None:
-        # Other errors are printed, as those of any thread are.
-        with contextlib.suppress(SystemExit):
-            try:
-                function(*arguments)
-            finally:
-                _running.discard(thread)
+        try:
+            function(*arguments)
+        except BaseException:
+            # Errors are printed, as those of any thread are, unless they come of leaving.
+            if not _leaving.is_set():
+                raise
+        finally:
+            _running.discard(thread)
 
     thread = threading.Thread(target=work, name="mfbandit compiles", daemon=True)
     _running.add(thread)
@@ -38,8 +44,16 @@ def start_compiling(function: Callable[..., None], *arguments: Any) -> threading
 
 @atexit.register
 def _leave() -> None:
+    if not _running:
+        return
+    _leaving.set()
+    sys.unraisablehook = _say_nothing
     for thread in list(_running):
-        # Raised there as soon as it is back from LLVM.
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-    for thread in list(_running):
-        thread.join()
+        while thread.is_alive():
+            # Raised there as soon as it is back from LLVM.
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+            thread.join(_AGAIN_SECONDS)
+
+
+def _say_nothing(unraisable: object) -> None:
+    """Print nothing of what is raised where nobody can catch it."""
