@@ -11,13 +11,14 @@ import atexit
 import ctypes
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 __all__ = ["start_compiling"]
 
-#: How often a thread that must leave is told so: what calls back into Python swallows it.
-_AGAIN_SECONDS = 0.5
+#: For so long threads that must leave are waited for: one may wait for a lock of numba that another has left locked.
+_PATIENCE_SECONDS = 3.0
 
 _running: set[threading.Thread] = set()
 _leaving = threading.Event()
@@ -48,11 +49,12 @@ def _leave() -> None:
         return
     _leaving.set()
     sys.unraisablehook = _say_nothing
-    for thread in list(_running):
-        while thread.is_alive():
-            # Raised there as soon as it is back from LLVM.
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-            thread.join(_AGAIN_SECONDS)
+    threads, until = list(_running), time.monotonic() + _PATIENCE_SECONDS
+    for thread in threads:
+        # Raised there as soon as it is back from LLVM.
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 def _say_nothing(unraisable: object) -> None:
