@@ -209,11 +209,14 @@ class _Run:
     def _collect_results(self) -> None:
         """Wait for a report, and tell the study of all there are."""
         done = self.running.done(self._wait_seconds())
-        self._tell([evaluation for evaluation in done if evaluation.error() is None])
+        told = self._tell([evaluation for evaluation in done if evaluation.error() is None])
+        # In the order of their ends: a success must not excuse failures that come after it, nor the other way round.
         for evaluation in done:
             if (error := evaluation.error()) is not None:
                 self._failed(evaluation.pull, error)
-                self.running.forget(evaluation)
+            elif evaluation.pull.id in told and (said := self.backoff.succeeded(evaluation.pull)):
+                self.display.say(said)
+            self.running.forget(evaluation)
         if done:
             self.pause = _SHORT_PAUSE
             self._call_back()
@@ -262,8 +265,8 @@ class _Run:
             return pause
         return min((self.backoff.wait(pull) for pull in self.held.values()), default=float("inf"))
 
-    def _tell(self, evaluations: list[Evaluation]) -> None:
-        """Report the rewards of evaluations, in one step."""
+    def _tell(self, evaluations: list[Evaluation]) -> set[int]:
+        """Report the rewards of evaluations, in one step; returns the pulls whose rewards are none to be refused."""
         rewards: list[tuple[Pull, float]] = []
         for evaluation in evaluations:
             try:
@@ -272,10 +275,7 @@ class _Run:
                 self._refuse(evaluation.pull, refused)
         if rewards:
             self.study.tell_all(rewards)
-        for evaluation in evaluations:
-            self.running.forget(evaluation)
-        for said in filter(None, [self.backoff.succeeded(pull) for pull, _ in rewards]):
-            self.display.say(said)
+        return {pull.id for pull, _ in rewards}
 
     def _failed(self, pull: Pull, error: BaseException) -> None:
         """Record a failure of a pull, unless it is none of its own."""
