@@ -1,6 +1,8 @@
 """Failures: how long they wait, and when they are nobody's own."""
 
 import random
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -220,11 +222,16 @@ class Outage:
 
     def __init__(self, evaluate, first, length, error=RuntimeError):
         self.evaluate, self.outage, self.calls, self.error = evaluate, range(first, first + length), 0, error
+        self.lock = threading.Lock()
 
     def __call__(self, pull):
-        self.calls += 1
-        if self.calls in self.outage:
+        with self.lock:
+            self.calls += 1
+            call = self.calls
+        if call in self.outage:
             raise self.error("503 Service Unavailable")
+        if self.outage and call == self.outage[-1] + 1:
+            time.sleep(0.2)  # the first success comes after all failures, also where threads wait for a core
         return self.evaluate(pull)
 
 
