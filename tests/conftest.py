@@ -1,10 +1,12 @@
 """For all tests: how many trials the statistical ones make, which files come first, and a garbage collector that rests.
 
-Compiling leaves millions of objects behind that stay, and Python would look through them again and again.
+Compiling leaves millions of objects behind that stay, and Python would look through them again and again. Programs that
+tests start keep the bytecode of the package for each other, also where the environment says that none is written.
 """
 
 import gc
 import os
+import sys
 
 import pytest
 
@@ -65,6 +67,8 @@ def pytest_configure(config):
     if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would begin with the files of most tests
         config.option.loadscopereorder = False
     gc.set_threshold(50_000, 20, 20)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 def pytest_collection_modifyitems(items):

@@ -5,6 +5,8 @@ import sys
 import pytest
 
 from mfbandit.cli import main
+from mfbandit.model import Problem
+from mfbandit.study import create_study
 from mfbandit.version import __version__
 
 
@@ -131,6 +133,20 @@ def test_the_help_loads_nothing_heavy():
         "print(sorted({'scipy', 'numba', 'matplotlib', 'sqlalchemy'} & set(sys.modules)), file=sys.stderr)"
     )
     assert run_python(code).stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("policy", ["mf-toptwo", "lucb-c"])
+def test_the_status_of_a_small_study_does_not_wait_for_numba(tmp_path, policy):
+    url = f"sqlite:///{tmp_path}/study.db"
+    study = create_study(Problem(["a", "b"], [("exact", 1.0, 0.0)]), policy=policy, storage=url, name="s", max_cost=9)
+    study.optimize(lambda pull: float(pull.arm == "b"), progress=False)
+    code = (
+        "import sys; from mfbandit.cli import main; main(['status', sys.argv[1]]); "
+        "print(sorted({'scipy', 'numba', 'matplotlib'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = run_python(code, url)
+    assert done.stderr.strip() == "[]"
+    assert "'b'" in done.stdout
 
 
 def test_a_reader_that_leaves_is_no_error():

@@ -10,7 +10,11 @@ The parameters of such a policy have the fields of `PairParams`. Rewards are *ac
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,12 +36,17 @@ __all__ = [
     "record_now",
 ]
 
-#: The statistics of a victory, in their order.
+F = TypeVar("F", bound=Callable[..., Any])
+
 #: The two arms of a record, where they stand alone.
 WINNER, LOSER = 0, 1
+#: The statistics of a victory, in their order.
 _NAMES = ("pulls", "sums", "squares", "active_pulls", "active_sums", "active_squares")
 #: Variance that is ascribed to a bias, as a part of its squared bound, where a search starts.
 _DOUBT = 1.2
+#: For how long proofs run as plain Python before numba is started for them, and how long they did so far.
+_PLAIN_SECONDS = 0.3
+_plain_seconds = [0.0]
 
 
 class PairParams(Protocol):
@@ -143,8 +152,8 @@ def proves(
     """Whether the statistics of a record prove, again and by themselves, that its arm was beaten."""
     pair, state = from_record(problem, entry)
     hypothesis, guess = _claim(pair, params, state)
-    run = prove if fast is False else compiled_or_plain(prove)
-    verdict = run(pair, hypothesis, state, threshold - 1e-9, guess, state.own.active, state.own.scratch)
+    with _running(prove, fast) as run:
+        verdict = run(pair, hypothesis, state, threshold - 1e-9, guess, state.own.active, state.own.scratch)
     return bool(verdict.status == PROVEN)
 
 
@@ -176,5 +185,19 @@ def evidence_of_record(
     """Compute the same from the statistics of a record."""
     pair, state = from_record(problem, entry)
     hypothesis, guess = _claim(pair, params, state)
-    run = infimum if fast is False else compiled_or_plain(infimum)
-    return float(run(pair, hypothesis, state, guess, 0.01, state.own.active, state.own.scratch))
+    with _running(infimum, fast) as run:
+        return float(run(pair, hypothesis, state, guess, 0.01, state.own.active, state.own.scratch))
+
+
+@contextmanager
+def _running(function: F, fast: bool | None) -> Iterator[F]:
+    """A kernel as it is run: plain at first, if nothing else is said, since a few proofs take less than numba's start.
+
+    Both give the same, so nothing depends on which it is.
+    """
+    if fast is False or (fast is None and "numba" not in sys.modules and _plain_seconds[0] < _PLAIN_SECONDS):
+        began = time.thread_time()
+        yield function
+        _plain_seconds[0] += time.thread_time() - began
+    else:
+        yield compiled_or_plain(function)
