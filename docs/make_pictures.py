@@ -8,7 +8,9 @@ import matplotlib
 
 matplotlib.use("Agg")
 import itertools
+from statistics import NormalDist
 
+import numpy as np
 from matplotlib import pyplot as plt
 
 import mfbandit as mf
@@ -57,6 +59,50 @@ def course() -> None:
     figure.savefig(PICTURES / "course.png", dpi=130)
 
 
+#: Six prompts, and how often each is right.
+PROMPTS = {"step by step": 0.86, "with examples": 0.83, "short": 0.76, "polite": 0.72, "in a table": 0.66, "bare": 0.52}
+
+
+def race() -> None:
+    """Six prompts answer the same questions; each line ends where its prompt is shown not to be the best."""
+    rng = np.random.default_rng(4)
+    hard = rng.normal(size=600)
+    answers = {
+        prompt: np.float64(0.85 * hard + 0.53 * rng.normal(size=600) < NormalDist().inv_cdf(chance))
+        for prompt, chance in PROMPTS.items()
+    }
+    problem = mf.Problem(list(PROMPTS), [mf.Fidelity("label", cost=1.0)], blocks=600)
+    study = mf.create_study(problem, delta=0.05, epsilon=0.02)
+    study.optimize(lambda pull: float(answers[pull.arm][pull.block]), progress=False)
+    seen: dict[str, list[float]] = {prompt: [] for prompt in PROMPTS}
+    for row in study.to_frame().itertuples():
+        seen[row.arm].append(row.reward)
+    best, figure = study.best, plt.figure(figsize=(5.6, 3.6), layout="constrained")
+    axes, heights = figure.add_subplot(), []
+    for colour, prompt in zip((*COLOURS, "#56B4E9"), PROMPTS, strict=True):
+        asked = len(seen[prompt])
+        shares = np.cumsum(seen[prompt]) / np.arange(1, asked + 1)
+        axes.plot(np.arange(8, asked + 1), shares[7:], color=colour, linewidth=3 if prompt == best else 1.6)
+        ending = "not 0.02 better" if asked == len(seen[best]) else f"out after {asked}"
+        label = f"{prompt}: {'the best' if prompt == best else ending}"
+        axes.plot([asked], [shares[-1]], "o", color=colour, markersize=5)
+        heights.append((shares[-1], asked, label, colour))
+    previous = 0.0
+    for height, asked, label, colour in sorted(heights):
+        previous = max(height, previous + 0.035)
+        axes.annotate(
+            label, (asked, previous), (8, 0), textcoords="offset points", color=colour, va="center", fontsize=10
+        )
+    axes.set_xlim(0, 1.55 * max(len(rewards) for rewards in seen.values()))
+    axes.set_ylim(min(height for height, *_ in heights) - 0.08, 1.0)
+    axes.set_xlabel("questions graded (the same for all)", fontsize=11)
+    axes.set_ylabel("right so far", fontsize=11)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    print(study.result())
+    figure.savefig(PICTURES / "race.png", dpi=150)
+
+
 #: The steps of a reward's way: what is done, where, and what is handed on.
 WAY = (
     ("Problem", "model", "arms, fidelities, bounds"),
@@ -96,4 +142,5 @@ def way_of_a_reward() -> None:
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     course()
+    race()
     way_of_a_reward()

@@ -35,6 +35,14 @@ def test_the_skeleton_of_a_new_algorithm_runs(monkeypatch):
     assert mf.policy("uniform:batch=5").label == "uniform:batch=5"
 
 
+def test_the_example_of_the_readme_prints_what_stands_below_it(capsys):
+    shown = re.search(
+        r"<!-- example -->\n```python\n(.*?)```\n\n```\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
+    exec(shown[1], {})
+    assert capsys.readouterr().out == shown[2]
+
+
 @pytest.mark.parametrize("page", sorted(p.name for p in DOCS.glob("*.md")))
 def test_links_lead_somewhere(page):
     text = (DOCS / page).read_text()

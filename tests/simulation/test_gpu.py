@@ -12,8 +12,9 @@ from mfbandit.core import Goal
 from mfbandit.kernel import bind, compiled
 from mfbandit.simulation._trials import Simulation, Simulator, prepare
 from mfbandit.simulation.gpu import _launch as gpu
-from mfbandit.simulation.gpu._gpu_kernels import BLOCK, compile_kernel, gpu_replacements, shape_of
+from mfbandit.simulation.gpu._gpu_kernels import compile_kernel, gpu_replacements
 from mfbandit.simulation.gpu._launch import DeviceError
+from mfbandit.simulation.gpu._state_shape import BLOCK, shape_of
 
 
 def many_arms(arms, law=None):

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.cli._result_text import shown_so_far
+from mfbandit.study.report._result_words import shown_so_far
 
 PROBLEM = mf.Problem(["a", "b", "c"], [("exact", 1.0)], "bernoulli")
 TRUTH = [0.1, 0.75, 0.8]

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 import mfbandit as mf
-from mfbandit.cli._result_text import sentence
 from mfbandit.study import create_study
 from mfbandit.study.report._page import answer, render
+from mfbandit.study.report._result_words import sentence
 
 NASTY = "<script>document.title='owned'</script>\"'&"
 

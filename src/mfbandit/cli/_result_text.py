@@ -1,4 +1,4 @@
-"""Results of studies in words."""
+"""What commands print of a result: its words, and a table of the arms."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import math
 from typing import TYPE_CHECKING
 
 from mfbandit.cli._output import print_table
-from mfbandit.formatting import amount, percent, shown
+from mfbandit.formatting import amount, shown
 
 if TYPE_CHECKING:
     from mfbandit.study import ArmResult, Result
 
-__all__ = ["end_code", "print_result", "sentence"]
+__all__ = ["end_code", "print_result"]
 
 #: Reasons are cut after so many letters.
 _LONGEST = 400
-#: So many arms that are left are named.
-_MOST_NAMED = 5
 #: Exit codes by status; 1 for all others.
 _CODES = {"certified": 0, "answered": 0, "budget": 0, "running": 0, "cancelled": 130}
 
@@ -26,58 +24,12 @@ def end_code(result: Result) -> int:
     return _CODES.get(result.status, 1)
 
 
-def sentence(result: Result) -> str:
-    """Say in one sentence what a study found."""
-    spent = f"{result.pulls:,} pulls that cost {amount(result.cost)}"
-    if result.best is None:
-        found = "there is no answer yet"
-    else:
-        found = f"the best so far is {shown(result.best)!r}, with confidence {percent(result.confidence)}"
-    if result.status == "certified":
-        near = f"is within {amount(result.epsilon)} of the best" if result.epsilon else "is the best"
-        sure = percent(1.0 - result.delta)
-        return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
-    if result.status == "answered":
-        return f"{result.policy} stopped by itself after {spent}, without a certificate; {found}."
-    if result.status == "budget":
-        return f"The budget is spent, on {spent}; {found}."
-    if result.status == "max_cost":
-        return f"All that may be spent is spent, on {spent}; {found}. More max_cost lets it go on."
-    if result.status == "violation":
-        return f"The study stopped after {spent}: {'; '.join(result.violations)}; {found}."
-    if result.status == "failed":
-        why = "; ".join([*result.reasons, *result.retired.values()]) or "an evaluation failed too often"
-        return f"The study failed after {spent}: {shown(' '.join(why.split()), _LONGEST)}; {found}."
-    if result.status == "cancelled":
-        return f"Ended early, after {spent}; {found}. Run it again to go on."
-    return f"Running, after {spent}; {found}."
-
-
-def shown_so_far(result: Result) -> list[str]:
-    """Say what is shown although the answer is not sure: who is out, who is left, and what a mistake could cost."""
-    if result.status in ("certified", "budget") or result.best is None:
-        return []
-    racing = len(result.arms) - len(result.retired)
-    out, names = racing - len(result.left), [shown(name) for name in result.left if name != result.best]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    said = []
-    if names:
-        listed = ", ".join(map(repr, names[:_MOST_NAMED])) + more
-        said.append(f"{out} of {racing} arms are shown not to be the best. {listed} may be better than it.")
-    if result.regret_bound is not None:
-        said.append(f"No arm is better than {shown(result.best)!r} by more than {amount(result.regret_bound)}.")
-    if result.remaining_cost is not None:
-        said.append(f"About {amount(result.remaining_cost, 2)} more would settle it, at the pace so far.")
-    return said
-
-
 def print_result(result: Result) -> None:
     """Print a sentence, and a table with a row per arm."""
-    print(sentence(result))
     if not result.pulls:
+        print(result.sentence)
         return
-    for known in shown_so_far(result):
-        print(known)
+    print(result)
     fidelities = list(result.arms[0].pulls)
     known = "the best is ahead by" if result.on_blocks else "true mean"
     headings = ("arm", known, *(shown(name, 16) for name in fidelities), "cost")

@@ -16,6 +16,7 @@ from mfbandit._optional import optional
 from mfbandit.certificate import Certificate, RaceCertificate
 from mfbandit.errors import StudyError
 from mfbandit.study._view import View
+from mfbandit.study.report._result_words import sentence, shown_so_far
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
@@ -85,6 +86,11 @@ class Result:
     >>> result = study.result()
     >>> result.status, result.cost, result.arms[0].pulls
     ('max_cost', 10.0, {'exact': 5})
+    >>> print(result)
+    All that may be spent is spent, on 10 pulls that cost 10; the best so far is 'a', with confidence 0%.
+    More max_cost lets it go on.
+    0 of 2 arms are shown not to be the best. 'b' may be better than it.
+    No arm is better than 'a' by more than 0.956.
     """
 
     study: str
@@ -152,6 +158,15 @@ class Result:
         )
         object.__setattr__(result, "_source", Source(study))
         return result
+
+    def __str__(self) -> str:
+        """Say what was found and, while the answer is not sure, what is shown so far."""
+        return "\n".join([self.sentence, *shown_so_far(self)])
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one sentence."""
+        return sentence(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process knows the result, not the study."""

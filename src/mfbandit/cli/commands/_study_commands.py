@@ -47,7 +47,7 @@ def status(
 
     Example: [bold]mfbandit status judges.db[/bold]
     """
-    from mfbandit.cli._result_text import print_result, sentence
+    from mfbandit.cli._result_text import print_result
     from mfbandit.formatting import shown
     from mfbandit.storage import open_storage
     from mfbandit.study import load_study
@@ -59,7 +59,7 @@ def status(
         if json:
             print_json([result.to_json() for result in results])
         elif results:
-            print_table(("study", "where it stands"), [(shown(r.study), sentence(r)) for r in results])
+            print_table(("study", "where it stands"), [(shown(r.study), r.sentence) for r in results])
         else:
             print("The storage holds no study.")
         return
@@ -210,13 +210,11 @@ def best(
 
     Example: [bold]mfbandit best judges.db[/bold]
     """
-    from mfbandit.cli._result_text import sentence
-
     result = _open(storage, study, patience).result()
     if json:
         print_json(result.to_json())
     else:
-        print(sentence(result))
+        print(result.sentence)
     if result.best is None:
         raise typer.Exit(1)
 
@@ -253,14 +251,13 @@ def import_(
 
     Example: [bold]mfbandit import judges.jsonl other.db[/bold]
     """
-    from mfbandit.cli._result_text import sentence
     from mfbandit.study import import_study
 
     result = import_study(file, storage, study).result()
     if json:
         print_json(result.to_json())
     else:
-        print(sentence(result))
+        print(result.sentence)
 
 
 def _open(storage: str, name: str | None, patience: float, allow_changed_policy: bool = False) -> Study:

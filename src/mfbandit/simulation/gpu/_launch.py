@@ -19,7 +19,8 @@ import numpy as np
 from mfbandit.core import cuda_module, on_device, trial_key
 from mfbandit.errors import MfbanditError
 from mfbandit.simulation._trial_loop import Prepared, Results
-from mfbandit.simulation.gpu._gpu_kernels import BLOCK, Shape, compile_kernel, shape_of
+from mfbandit.simulation.gpu._gpu_kernels import compile_kernel
+from mfbandit.simulation.gpu._state_shape import BLOCK, Shape, shape_of
 
 __all__ = ["DeviceError", "launch", "require_gpu"]
 

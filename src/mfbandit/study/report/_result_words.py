@@ -1,0 +1,62 @@
+"""Results of studies in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mfbandit.formatting import amount, percent, shown
+
+if TYPE_CHECKING:
+    from mfbandit.study._result import Result
+
+__all__ = ["sentence", "shown_so_far"]
+
+#: Reasons are cut after so many letters.
+_LONGEST = 400
+#: So many arms that are left are named.
+_MOST_NAMED = 5
+
+
+def sentence(result: Result) -> str:
+    """Say in one sentence what a study found."""
+    spent = f"{result.pulls:,} pulls that cost {amount(result.cost)}"
+    if result.best is None:
+        found = "there is no answer yet"
+    else:
+        found = f"the best so far is {shown(result.best)!r}, with confidence {percent(result.confidence)}"
+    if result.status == "certified":
+        near = f"is within {amount(result.epsilon)} of the best" if result.epsilon else "is the best"
+        sure = percent(1.0 - result.delta)
+        return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
+    if result.status == "answered":
+        return f"{result.policy} stopped by itself after {spent}, without a certificate; {found}."
+    if result.status == "budget":
+        return f"The budget is spent, on {spent}; {found}."
+    if result.status == "max_cost":
+        return f"All that may be spent is spent, on {spent}; {found}. More max_cost lets it go on."
+    if result.status == "violation":
+        return f"The study stopped after {spent}: {'; '.join(result.violations)}; {found}."
+    if result.status == "failed":
+        why = "; ".join([*result.reasons, *result.retired.values()]) or "an evaluation failed too often"
+        return f"The study failed after {spent}: {shown(' '.join(why.split()), _LONGEST)}; {found}."
+    if result.status == "cancelled":
+        return f"Ended early, after {spent}; {found}. Run it again to go on."
+    return f"Running, after {spent}; {found}."
+
+
+def shown_so_far(result: Result) -> list[str]:
+    """Say what is shown although the answer is not sure: who is out, who is left, and what a mistake could cost."""
+    if result.status in ("certified", "budget") or result.best is None:
+        return []
+    racing = len(result.arms) - len(result.retired)
+    out, names = racing - len(result.left), [shown(name) for name in result.left if name != result.best]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    said = []
+    if names:
+        listed = ", ".join(map(repr, names[:_MOST_NAMED])) + more
+        said.append(f"{out} of {racing} arms are shown not to be the best. {listed} may be better than it.")
+    if result.regret_bound is not None:
+        said.append(f"No arm is better than {shown(result.best)!r} by more than {amount(result.regret_bound)}.")
+    if result.remaining_cost is not None:
+        said.append(f"About {amount(result.remaining_cost, 2)} more would settle it, at the pace so far.")
+    return said
