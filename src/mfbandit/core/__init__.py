@@ -72,7 +72,18 @@ from mfbandit.core._layouts import (
     nested,
     rebuilt,
 )
-from mfbandit.core._problem_arrays import BERNOULLI, BOUNDED, GAUSSIAN, STUDENT, Arrays, Floats, Ints, arrays, keep_arms
+from mfbandit.core._problem_arrays import (
+    BERNOULLI,
+    BOUNDED,
+    GAUSSIAN,
+    STUDENT,
+    Arrays,
+    Floats,
+    Ints,
+    arrays,
+    keep_arms,
+    with_costs,
+)
 from mfbandit.core._random import bits, normal, trial_key, uniform
 from mfbandit.core._state import (
     PULLS,
@@ -169,6 +180,7 @@ __all__ = [
     "tally_for",
     "trial_key",
     "uniform",
+    "with_costs",
     "with_deep_rows",
     "wrapped_product",
     "wrapped_sum",

@@ -13,7 +13,7 @@ from mfbandit.core._blocks import block_rules
 from mfbandit.errors import PolicyError
 from mfbandit.model import Bernoulli, Gaussian, Problem
 
-__all__ = ["BERNOULLI", "BOUNDED", "GAUSSIAN", "STUDENT", "Arrays", "arrays", "keep_arms"]
+__all__ = ["BERNOULLI", "BOUNDED", "GAUSSIAN", "STUDENT", "Arrays", "arrays", "keep_arms", "with_costs"]
 
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +33,9 @@ class Arrays(NamedTuple):
     """A problem as a kernel sees it, in unit scale (K arms, M fidelities in use)."""
 
     cost: Floats
-    """Cost lambda of a pull, (K, M)."""
+    """Cost lambda of a pull, (K, M): as declared, or what pulls have cost on average where that is measured."""
+    declared: Floats
+    """Cost of a pull as it was declared, (K, M): what evidence rests on must not depend on data."""
     bias: Floats
     """Bound zeta on the bias, (K, M), in unit scale."""
     inv_sqrt_cost: Floats
@@ -84,6 +86,7 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
     grid = math.ulp(rounder)
     return Arrays(
         cost=cost,
+        declared=cost,
         # Upwards, so that the bounds hold.
         bias=np.ceil(np.ascontiguousarray(problem.biases[:, used]) / reward.span / grid) * grid,
         inv_sqrt_cost=1.0 / np.sqrt(cost),
@@ -103,6 +106,15 @@ def keep_arms(problem: Arrays, arms: Sequence[int]) -> Arrays:
     kept = list(arms)
     return problem._replace(
         cost=np.ascontiguousarray(problem.cost[kept]),
+        declared=np.ascontiguousarray(problem.declared[kept]),
         bias=np.ascontiguousarray(problem.bias[kept]),
         inv_sqrt_cost=np.ascontiguousarray(problem.inv_sqrt_cost[kept]),
     )
+
+
+def with_costs(problem: Arrays, cost: Floats) -> Arrays:
+    """What kernels see if pulls cost something else than was declared.
+
+    The order of fidelities stays as it is: policies count their steps by it, and so does what they remember.
+    """
+    return problem._replace(cost=cost, inv_sqrt_cost=1.0 / np.sqrt(cost))

@@ -191,7 +191,7 @@ def arm_levels(
                 continue
             # Where all rewards are active, their levels are there already.
             if part == _OF_ALL or stream.n != rewards.seen.pulls[arm, m]:
-                octave = cost_octave(problem.cost[arm, m], problem.cost[arm, problem.truest])
+                octave = cost_octave(problem.declared[arm, m], problem.declared[arm, problem.truest])
                 within = cell_of_stream(problem, hypothesis, side, cell, m)
                 facing = mirrored(stream, gaussian) if side == 1 else stream
                 stream_levels(hypothesis.evidence, facing, within, octave, problem.sigma, streams, m)

@@ -138,6 +138,7 @@ def _problem_in_shared_memory(shape: Shape) -> Any:
         cuda.syncthreads()
         near = Arrays(
             cost=cost,
+            declared=cost,
             bias=bias,
             inv_sqrt_cost=rate,
             order=order,
