@@ -40,7 +40,7 @@ from mfbandit.instances import (
     load_instance,
 )
 from mfbandit.instances.recorded import load_dataset, read_table
-from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Problem, Pull
+from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Outcome, Problem, Pull
 from mfbandit.simulation import Durations, Forecast, Runs, forecast, simulate
 from mfbandit.study import BiasAlarm, Failures, Result, Study, create_study, import_study, load_study
 from mfbandit.study.api import allocate, identify, identify_async
@@ -73,6 +73,7 @@ __all__ = [
     "MFRace",
     "MFTopTwo",
     "MfbanditError",
+    "Outcome",
     "PilotNoise",
     "Policy",
     "Problem",

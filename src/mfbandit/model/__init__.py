@@ -5,6 +5,7 @@ the rooms above it in CONTRIBUTING.md.
 """
 
 from mfbandit.model._fidelity import Fidelity
+from mfbandit.model._outcome import Outcome
 from mfbandit.model._problem import Problem
 from mfbandit.model._problem_difference import first_difference
 from mfbandit.model._pull import Pull, make_pull
@@ -15,6 +16,7 @@ __all__ = [
     "Bounded",
     "Fidelity",
     "Gaussian",
+    "Outcome",
     "Problem",
     "Pull",
     "RewardKind",

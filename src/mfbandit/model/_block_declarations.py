@@ -69,5 +69,14 @@ def check_blocks(problem: Problem) -> None:
 
 def alone(fidelities: tuple[Fidelity, ...], reward: RewardKind) -> tuple[list[Fidelity], RewardKind]:
     """Return fidelities and rewards as they are when every pull opens a block of its own."""
-    plain = [Fidelity(one.name, np.add(one.cost, one.block_cost), one.bias, at_most=one.at_most) for one in fidelities]
+    plain = [
+        Fidelity(
+            one.name,
+            np.add(one.cost, one.block_cost) if one.guessed else one.to_json()["cost"],
+            one.bias,
+            at_most=one.at_most,
+            measured=one.measured,
+        )
+        for one in fidelities
+    ]
     return plain, Bounded(reward.low, reward.high) if isinstance(reward, Bounded) else reward

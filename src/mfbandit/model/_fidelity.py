@@ -16,8 +16,13 @@ __all__ = ["Fidelity", "PerArm", "as_fidelities"]
 
 PerArm: TypeAlias = float | tuple[float, ...]
 
-#: What a fidelity may say beside its name, cost and bias: of blocks, and of workers.
-_MORE = ("pair_bias", "block_cost", "at_most")
+#: What a fidelity may say beside its name, cost and bias: of blocks, of workers, and of how costs are known.
+_MORE = ("pair_bias", "block_cost", "at_most", "measured")
+
+#: Words in place of a cost, and how it is then measured: what is told with each reward, or seconds.
+_WORDS = {"measured": "told", "seconds": "seconds"}
+#: What a pull is taken to cost where nobody has said it.
+_UNSAID = 1.0
 
 _RULES = {
     "cost": "a cost must be a positive finite number",
@@ -36,7 +41,9 @@ class Fidelity:
     name
         What people call it.
     cost
-        Price of one pull (the paper's lambda), above 0: one number, or one per arm.
+        Price of one pull (the paper's lambda), above 0: one number, or one per arm. ``"measured"`` where it is known
+        only afterwards and told with each reward, ``"seconds"`` where it is the time that an evaluation takes. Such a
+        fidelity is taken to cost 1 until its first result.
     bias
         How far the mean of this fidelity may be from the truth (the paper's zeta), in reward
         units: one number, or one per arm. The default 0 says that it measures the truth.
@@ -50,6 +57,8 @@ class Fidelity:
     at_most
         How many pulls of this fidelity may be out at once, where that is fewer than the workers: 4 for four people.
         It has no bearing on what is pulled, only on when.
+    measured
+        ``"told"`` or ``"seconds"``: what pulls cost is measured, and `cost` is a guess of it, in the same units.
 
     Examples
     --------
@@ -57,6 +66,8 @@ class Fidelity:
     Fidelity('small judge', cost=0.0002, bias=0.1)
     >>> Fidelity("simulator", cost=[1, 2, 4]).cost
     (1.0, 2.0, 4.0)
+    >>> Fidelity("training", cost="seconds"), Fidelity("training", cost=600, measured="seconds").cost
+    (Fidelity('training', cost='seconds', bias=0.0), 600.0)
     """
 
     name: str
@@ -65,19 +76,26 @@ class Fidelity:
     pair_bias: float | None
     block_cost: float
     at_most: int | None = field(compare=False)
+    measured: str | None
+    guessed: bool
+    """Whether `cost` was said; if not, it is 1 and means nothing."""
 
     def __init__(
         self,
         name: str | float,
-        cost: Numbers,
+        cost: Numbers | str,
         bias: Numbers = 0.0,
         *,
         pair_bias: float | None = None,
         block_cost: float = 0.0,
         at_most: int | None = None,
+        measured: str | None = None,
     ) -> None:
         text = as_name(name, "the name of a fidelity", ProblemError)
         object.__setattr__(self, "name", text)
+        cost, measured, guessed = _as_measured(cost, measured, text)
+        object.__setattr__(self, "measured", measured)
+        object.__setattr__(self, "guessed", guessed)
         object.__setattr__(self, "cost", _per_arm(cost, "cost", text))
         object.__setattr__(self, "bias", _per_arm(bias, "bias", text))
         object.__setattr__(self, "pair_bias", None if pair_bias is None else _one(pair_bias, "pair_bias", text))
@@ -89,23 +107,35 @@ class Fidelity:
     def __repr__(self) -> str:
         """Show it as one line."""
         more = "".join(f", {name}={value!r}" for name, value in self._said().items())
-        return f"Fidelity({self.name!r}, cost={self.cost!r}, bias={self.bias!r}{more})"
+        return f"Fidelity({self.name!r}, cost={self._said_cost()!r}, bias={self.bias!r}{more})"
 
     def to_json(self) -> dict[str, Any]:
         """Return name, cost and bias, and what is said of blocks and workers; a value per arm becomes a list."""
-        return {"name": self.name, "cost": _plain(self.cost), "bias": _plain(self.bias), **self._said()}
+        return {"name": self.name, "cost": _plain(self._said_cost()), "bias": _plain(self.bias), **self._said()}
 
     def with_bias(self, bias: Numbers, pair_bias: float | None) -> Fidelity:
         """Return the fidelity with other bias bounds."""
-        return Fidelity(
-            self.name, self.cost, bias, pair_bias=pair_bias, block_cost=self.block_cost, at_most=self.at_most
-        )
+        return Fidelity(self.name, self._said_cost(), bias, **{**self._said(), "pair_bias": pair_bias})
 
-    def _said(self) -> dict[str, float]:
-        """What is said of blocks and of workers, where it is not the default."""
-        said = {} if self.pair_bias is None else {"pair_bias": self.pair_bias}
-        said = {**said, "block_cost": self.block_cost} if self.block_cost else said
-        return said if self.at_most is None else {**said, "at_most": self.at_most}
+    @property
+    def terms(self) -> tuple[object, ...]:
+        """What makes it another fidelity, beside its name, cost and bias."""
+        return self.pair_bias, self.block_cost, self.measured, self.guessed
+
+    def _said_cost(self) -> Any:
+        """The cost as it was declared."""
+        words = {how: word for word, how in _WORDS.items()}
+        return self.cost if self.guessed else words[self.measured or "told"]
+
+    def _said(self) -> dict[str, Any]:
+        """What is said of blocks, of workers and of costs, where it is not the default."""
+        said = {
+            "pair_bias": self.pair_bias,
+            "block_cost": self.block_cost or None,
+            "at_most": self.at_most,
+            "measured": self.measured if self.guessed else None,
+        }
+        return {key: value for key, value in said.items() if value is not None}
 
 
 def as_fidelities(entries: object, arms: tuple[str, ...]) -> tuple[Fidelity, ...]:
@@ -122,8 +152,8 @@ def _as_fidelity(entry: object, position: int, arms: tuple[str, ...]) -> Fidelit
     """Return one entry as a Fidelity; messages can name the arms here."""
     more: dict[str, Any] = {}
     if isinstance(entry, Fidelity):
-        name, cost, bias = entry.name, entry.cost, entry.bias
-        more = {key: getattr(entry, key) for key in _MORE}
+        name, cost, bias = entry.name, entry._said_cost(), entry.bias
+        more = entry._said()
     elif isinstance(entry, Mapping):
         what = f"the fidelity at position {position}"
         keys = check_keys(entry, ("name", "cost"), ("bias", *_MORE), what, ProblemError)
@@ -137,10 +167,27 @@ def _as_fidelity(entry: object, position: int, arms: tuple[str, ...]) -> Fidelit
             f"or a dict with these keys, got {reprlib.repr(entry)}"
         )
     name = as_name(name, f"the name of the fidelity at position {position}", ProblemError)
-    return Fidelity(name, _per_arm(cost, "cost", name, arms), _per_arm(bias, "bias", name, arms), **more)
+    cost = cost if isinstance(cost, str) else _per_arm(cost, "cost", name, arms)
+    return Fidelity(name, cost, _per_arm(bias, "bias", name, arms), **more)
 
 
-def _plain(value: PerArm) -> float | list[float]:
+def _as_measured(cost: Any, measured: object, fidelity: str) -> tuple[Any, str | None, bool]:
+    """What a pull costs as far as was said, how it is measured, and whether it was said at all."""
+    if measured is not None and (not isinstance(measured, str) or measured not in _WORDS.values()):
+        raise ProblemError(f"measured of fidelity {fidelity!r} must be 'told' or 'seconds', got {measured!r}")
+    if not isinstance(cost, str):
+        return cost, measured, True
+    if cost not in _WORDS:
+        raise ProblemError(
+            f"the cost of fidelity {fidelity!r} must hold numbers only, got {cost!r}; 'measured' and 'seconds' say that "
+            "it is known afterwards"
+        )
+    if measured not in (None, _WORDS[cost]):
+        raise ProblemError(f"fidelity {fidelity!r} has cost={cost!r} and measured={measured!r}: say one of them")
+    return _UNSAID, _WORDS[cost], False
+
+
+def _plain(value: PerArm | str) -> float | str | list[float]:
     return list(value) if isinstance(value, tuple) else value
 
 

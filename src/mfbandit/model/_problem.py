@@ -269,7 +269,7 @@ class Problem:
     @property
     def _content(self) -> tuple[object, ...]:
         names = tuple(fidelity.name for fidelity in self.fidelities)
-        said = tuple(self._said().values()), tuple((one.pair_bias, one.block_cost) for one in self.fidelities)
+        said = tuple(self._said().values()), tuple(one.terms for one in self.fidelities)
         return self.arms, names, self.costs.tobytes(), self.biases.tobytes(), self.reward, said
 
     def __eq__(self, other: object) -> bool:

@@ -34,21 +34,29 @@ def record_line(kind: int, pull: int, value: float, text: str | None) -> str:
     --------
     >>> record_line(RESULT, 7, 0.5, None)
     '{"kind": "result", "pull": 7, "reward": 0.5}\n'
+    >>> record_line(RESULT, 7, 0.5, '{"cost":0.25}')
+    '{"kind": "result", "pull": 7, "reward": 0.5, "cost":0.25}\n'
     >>> record_line(ROUND, 8, 0.0, '{"rows":[[0,0,1]]}')
     '{"kind": "round", "pull": 8, "rows":[[0,0,1]]}\n'
     """
     if kind == RESULT:
         # SQLite has no zero below zero: what is written must be what is read.
-        return f'{{"kind": "result", "pull": {pull}, "reward": {value + 0.0!r}}}\n'
+        return f'{{"kind": "result", "pull": {pull}, "reward": {value + 0.0!r}{_more(text)}\n'
     if kind == ROUND:
-        inside = (text or "{}").strip()[1:]
-        return f'{{"kind": "round", "pull": {pull}{", " if inside != "}" else ""}{inside}\n'
+        return f'{{"kind": "round", "pull": {pull}{_more(text)}\n'
     if kind == SETTING:
         skips = ', "skips": true' if value else ""
         return f'{{"kind": "setting", "pull": {pull}{skips}, {(text or "{}").strip()[1:]}\n'
     said = f', "reason": {json.dumps(text)}' if kind == FAILURE else ""
+    said += f', "cost": {value!r}' if kind == FAILURE and value else ""
     name = KINDS[kind] if 0 <= kind < len(KINDS) else kind
     return f'{{"kind": "{name}", "pull": {pull}{said}}}\n'
+
+
+def _more(text: str | None) -> str:
+    """The rest of a line, from what the text of a record says in JSON."""
+    inside = (text or "{}").strip()[1:]
+    return f"{', ' if inside != '}' else ''}{inside}"
 
 
 def _text_of(records: Iterable[Sequence[Any]]) -> bytes:
@@ -56,7 +64,7 @@ def _text_of(records: Iterable[Sequence[Any]]) -> bytes:
     # Most are results, and to call a function takes as long as to write one.
     lines = [
         f'{{"kind": "result", "pull": {pull}, "reward": {value + 0.0!r}}}\n'
-        if kind == RESULT
+        if kind == RESULT and text is None
         else record_line(kind, pull, value, text)
         for kind, pull, value, text in records
         if kind != LEASE

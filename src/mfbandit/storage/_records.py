@@ -9,7 +9,9 @@ whole number::
     LEASE    pull                              value = until when it is handed out, 0 if taken back
                                                text = for how many seconds, and which process has it
     RESULT   pull                              value = its reward
-    FAILURE  pull                              text = why it failed; the last one that is allowed may mean,
+                                               text = what it cost and a note, where that was told (JSON)
+    FAILURE  pull                              value = what the attempt cost, 0 if that was not told
+                                               text = why it failed; the last one that is allowed may mean,
                                                by the study's settings, that the pull has no reward
     RETRY    pull                              its failures are forgiven
     SETTING  pull = number of pulls asked for  text = settings that hold from now on (JSON)
