@@ -1,0 +1,39 @@
+"""What an evaluation brings: a reward, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The reward of a pull, with what it cost and what else there is to say of it.
+
+    An evaluator may return it in place of a reward, and `Study.tell` takes it, too.
+
+    Parameters
+    ----------
+    reward
+        A number in the range of the problem's rewards.
+    cost
+        What it really cost: a number of at least 0, and 0 for what was taken from a cache. Without it a pull costs
+        what its fidelity says.
+    note
+        A text that is kept in the log.
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> study = mf.create_study(mf.Problem(["a", "b"], [("judge", 0.01, 0.0)]))
+    >>> study.tell(study.ask()[0], mf.Outcome(0.5, cost=0.0125, note="812 tokens"))
+    True
+    >>> study.cost
+    0.0125
+    """
+
+    reward: Any
+    cost: Any = None
+    note: str | None = None
