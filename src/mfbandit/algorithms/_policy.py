@@ -55,6 +55,8 @@ class Policy:
     guarantee: ClassVar[bool] = False
     #: Whether it compares arms on shared blocks; such a policy needs them, and no other can do with them.
     on_blocks: ClassVar[bool] = False
+    #: Whether it plans every round with the costs that are expected then, so that they may be measured.
+    follows_costs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validation.whole_number("batch", self.batch, 1, PolicyError)
@@ -139,6 +141,7 @@ class Policy:
     def check(self, problem: Problem, goal: Goal) -> None:
         """Refuse a problem, as its user declared it, or a goal that this policy is not made for."""
         self._check_blocks(problem)
+        self._check_costs(problem)
         if self.objective == "regret":
             if not goal.budget < math.inf:
                 raise PolicyError(f"{self.name} spends a budget: give a finite budget")
@@ -147,6 +150,21 @@ class Policy:
                     f"{self.name} minimises regret, which is defined for costs per fidelity only; "
                     "this problem has costs that differ between arms"
                 )
+
+    def _check_costs(self, problem: Problem) -> None:
+        """Refuse costs that are known only afterwards, if this policy decides by them before."""
+        measured = [one for one in problem.fidelities if one.measured is not None]
+        if measured and not self.follows_costs:
+            raise PolicyError(
+                f"{self.name} takes costs for known, but fidelity {measured[0].name!r} has a measured one: declare it, "
+                "or use mf-toptwo, a lucb policy or, on blocks, mf-race"
+            )
+        unsaid = [problem.fidelities[m].name for m in self.columns(problem) if not problem.fidelities[m].guessed]
+        if unsaid and self.on_blocks and len(self.columns(problem)) > 1:
+            raise PolicyError(
+                f"{self.name} chooses among several fidelities by what they cost, and nothing is said of "
+                f"{unsaid[0]!r}: give a guess, as cost=3.0, measured='seconds'"
+            )
 
     def _check_blocks(self, problem: Problem) -> None:
         """Refuse blocks that this policy cannot do with, or the lack of them."""

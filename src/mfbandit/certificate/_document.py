@@ -79,6 +79,8 @@ class Certificate:
     """What was added to the bias bounds of fidelities, since the data contradicted them; unit scale."""
     log: str | None = None
     """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
+    paid: float | None = None
+    """What the results really cost, where that was told; else it follows from their number."""
 
     @classmethod
     def of(cls, view: Measured, log: str | None = None) -> Certificate:
@@ -118,6 +120,7 @@ class Certificate:
             retired_cost=view.retired_cost,
             widened={problem.fidelities[m].name: more for m, more in view.added.items()},
             log=log,
+            paid=None if view.beyond is None else view.counted_cost,
         )
 
     # What follows
@@ -198,6 +201,8 @@ class Certificate:
     @property
     def cost(self) -> float:
         """What they cost."""
+        if self.paid is not None:
+            return self.paid
         counts = [self.statistics[arm]["pulls"] for arm in self.arms]
         costs = self.seen.cost.tolist()
         spent = [n * cost for row in zip(counts, costs, strict=True) for n, cost in zip(*row, strict=True)]
@@ -273,6 +278,7 @@ class Certificate:
             "epsilon": self.epsilon,
             "threshold": self.threshold,
             "cost": self.cost,
+            **({} if self.paid is None else {"paid": self.paid}),
             "pulls": self.pulls,
             "policy": self.policy.to_json(),
             "problem": self.problem.to_json(),

@@ -25,6 +25,10 @@ class Measured(Protocol):
     retired: dict[int, str]
     retired_pulls: int
     retired_cost: float
+    counted_cost: float
+    """What the results cost that have counted."""
+    beyond: Any
+    """What pulls have cost beyond what was declared; None if nobody told."""
     added: dict[int, float]
     """What was added to bias bounds, in unit scale, by fidelity."""
 

@@ -57,6 +57,8 @@ class RaceCertificate:
     """In units of the reward and in the order of asking; None is a cell that could not be had."""
     log: str | None = None
     """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
+    paid: float | None = None
+    """What the results really cost, where that was told; else it follows from their number."""
 
     @classmethod
     def of(cls, view: Measured, log: str | None = None) -> RaceCertificate:
@@ -78,6 +80,7 @@ class RaceCertificate:
             ),
             rewards=tuple(_plain(reward) for reward in view.rewards),
             log=log,
+            paid=None if view.beyond is None else view.counted_cost,
         )
 
     # What follows
@@ -163,6 +166,8 @@ class RaceCertificate:
     @property
     def cost(self) -> float:
         """What they cost, with what it cost to open their blocks."""
+        if self.paid is not None:
+            return self.paid
         known = self.race.known
         spent = float((known * self.problem.costs[:, self.columns]).sum())
         opening = [self.problem.fidelities[m].block_cost for m in self.columns]
@@ -251,6 +256,7 @@ class RaceCertificate:
             "tied": self.tied,
             "exact": self.answer is not None and self.race.exact,
             "cost": self.cost,
+            **({} if self.paid is None else {"paid": self.paid}),
             "pulls": self.pulls,
             "missing": self.missing,
             "policy": self.policy.to_json(),

@@ -11,7 +11,7 @@ import numpy as np
 from mfbandit.algorithms import read_policy
 from mfbandit.certificate._document import FORMAT, VERSION
 from mfbandit.certificate._race_document import BLOCKS, BlockRound, RaceCertificate
-from mfbandit.certificate._reading import check_parts, read_digest, read_mapping
+from mfbandit.certificate._reading import check_parts, read_digest, read_mapping, read_paid
 from mfbandit.certificate._statistics import read_count, read_number
 from mfbandit.core import Goal, block_order
 from mfbandit.errors import InvalidInput
@@ -55,6 +55,7 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
         rounds=tuple(_rounds(found["rounds"], problem, policy.columns(problem))),
         rewards=tuple(_rewards(found["rewards"], problem)),
         log=read_digest(found["log"]),
+        paid=read_paid(found),
     )
 
 

@@ -69,6 +69,7 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
         retired_cost=read_number(found["retired_cost"], "retired_cost"),
         widened=widened,
         log=read_digest(found["log"]),
+        paid=read_paid(found),
     )
     if certificate.retired_cost < 0 or (not retired and (certificate.retired_pulls or certificate.retired_cost)):
         raise InvalidInput("retired_pulls and retired_cost must be what arms that were retired had cost")
@@ -89,6 +90,14 @@ _KEYS = (
     "evidence",
     "log",
 )
+
+
+def read_paid(found: Mapping[str, Any]) -> float | None:
+    """What results really cost, where the file says so."""
+    paid = read_number(found["paid"], "paid") if "paid" in found else None
+    if paid is not None and not 0.0 <= paid < math.inf:
+        raise InvalidInput(f"paid must be a finite number >= 0, not {paid!r}")
+    return paid
 
 
 def read_digest(value: Any) -> str | None:

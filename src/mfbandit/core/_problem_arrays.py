@@ -104,9 +104,10 @@ def arrays(problem: Problem, columns: list[int] | None = None) -> Arrays:
 def keep_arms(problem: Arrays, arms: Sequence[int]) -> Arrays:
     """What kernels see of some arms. Which fidelity is the truth stays as it is."""
     kept = list(arms)
+    declared = np.ascontiguousarray(problem.declared[kept])
     return problem._replace(
-        cost=np.ascontiguousarray(problem.cost[kept]),
-        declared=np.ascontiguousarray(problem.declared[kept]),
+        cost=declared if problem.cost is problem.declared else np.ascontiguousarray(problem.cost[kept]),
+        declared=declared,
         bias=np.ascontiguousarray(problem.bias[kept]),
         inv_sqrt_cost=np.ascontiguousarray(problem.inv_sqrt_cost[kept]),
     )

@@ -179,8 +179,8 @@ def _as_measured(cost: Any, measured: object, fidelity: str) -> tuple[Any, str |
         return cost, measured, True
     if cost not in _WORDS:
         raise ProblemError(
-            f"the cost of fidelity {fidelity!r} must hold numbers only, got {cost!r}; 'measured' and 'seconds' say that "
-            "it is known afterwards"
+            f"the cost of fidelity {fidelity!r} must hold numbers only, got {cost!r}; 'measured' and 'seconds' say "
+            "that it is known afterwards"
         )
     if measured not in (None, _WORDS[cost]):
         raise ProblemError(f"fidelity {fidelity!r} has cost={cost!r} and measured={measured!r}: say one of them")

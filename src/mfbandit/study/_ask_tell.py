@@ -10,17 +10,18 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mfbandit._checks import is_whole, whole_number
 from mfbandit.errors import InvalidInput, StudyError
-from mfbandit.model import Pull
+from mfbandit.model import Outcome, Pull
 from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, Record, Storage
 from mfbandit.study._lease_owner import Owners, this_process
 from mfbandit.study._policy_digest import PolicyCode
-from mfbandit.study._reward_check import RewardCheck, check_lease, plain_text
+from mfbandit.study._reward_check import OutcomeCheck, Report, as_cost, check_lease, plain_text
 from mfbandit.study._settings import Header
 from mfbandit.study.state._replica import Replica
+from mfbandit.study.state.rounds._costs import outcome_text
 from mfbandit.study.state.rounds._pulls import Pulls
 from mfbandit.study.state.rounds._round import lease_note
 
@@ -30,16 +31,6 @@ Clock = Callable[[], float]
 
 #: What a report of a pull can be.
 _AWAITED, _LATE, _UNKNOWN, _ENDED = 1, 0, -1, 2
-
-
-class _Report(NamedTuple):
-    """What became of a pull."""
-
-    pull: Pull | int
-    number: int
-    value: float
-    kind: int = RESULT
-    text: str | None = None
 
 
 class AskTell(Replica):
@@ -54,7 +45,7 @@ class AskTell(Replica):
         self._durable = durable
         self._pulls = Pulls(settings, header.identity)
         self._on_blocks = settings.problem.blocks is not None
-        self._check_reward = RewardCheck(settings.problem.reward)
+        self._check = OutcomeCheck(settings.problem)
         #: How far the clock of the storage is ahead of this process's; known after the first ask.
         self._clock_ahead = math.inf
         #: Pulls that this process evaluates itself, how leases call it, and what it knows of others.
@@ -122,7 +113,9 @@ class AskTell(Replica):
                 raise
         return pulls
 
-    def tell(self, pull: Pull | int, reward: float) -> bool:
+    def tell(
+        self, pull: Pull | int, reward: float | Outcome, *, cost: float | None = None, note: str | None = None
+    ) -> bool:
         """Report the reward of a pull.
 
         Parameters
@@ -131,7 +124,11 @@ class AskTell(Replica):
             What `ask` returned, or its id.
         reward : float
             A finite number in the range of the problem's rewards; anything else is refused and nothing
-            is recorded.
+            is recorded. An `Outcome` says cost and note itself.
+        cost : float, optional
+            What it really cost, 0 for what was taken from a cache; by default what its fidelity says.
+        note : str, optional
+            A text that is kept in the log.
 
         Returns
         -------
@@ -139,20 +136,22 @@ class AskTell(Replica):
             Whether it counts. It does not if the pull already has a result (exactly one counts) or its
             arm was retired.
         """
-        return self.tell_all([(pull, reward)])[0]
+        return self.tell_all([(pull, self._check.joined(reward, cost, note))])[0]
 
-    def tell_all(self, rewards: Iterable[tuple[Pull | int, float]]) -> list[bool]:
+    def tell_all(self, rewards: Iterable[tuple[Pull | int, float | Outcome]]) -> list[bool]:
         """Report many rewards, as pairs of what `tell` takes, in one step; if one is refused, nothing is recorded."""
-        values = [(pull, self._check_reward(reward)) for pull, reward in rewards]
-        checked = [_Report(pull, self._number(pull), value) for pull, value in values]
+        checked = []
+        for pull, found in rewards:
+            value, cost, note = self._check(found, pull)
+            checked.append(Report(pull, self._number(pull), value, RESULT, note, cost))
         self._study_state.maybe_compile()
         return self._report(checked)
 
-    def check_reward(self, reward: Any) -> float:
-        """The reward as a number; raises RewardError if `tell` would refuse it."""
-        return self._check_reward(reward)
+    def check_outcome(self, pull: Pull, found: Any) -> None:
+        """Raise RewardError if `tell` would refuse what an evaluation of a pull brings."""
+        self._check(found, pull)
 
-    def fail(self, pull: Pull | int, reason: str = "") -> bool:
+    def fail(self, pull: Pull | int, reason: str = "", *, cost: float = 0.0) -> bool:
         """Report that the evaluation of a pull failed.
 
         The pull is handed out again, up to `retries` times. Then the study stops with status "failed",
@@ -164,13 +163,16 @@ class AskTell(Replica):
             What `ask` returned, or its id.
         reason : str
             What went wrong; kept in the log.
+        cost : float
+            What the attempt has cost all the same.
 
         Returns
         -------
         bool
             Whether it counts; not if the pull already has a result.
         """
-        return self._report([_Report(pull, self._number(pull), 0.0, FAILURE, plain_text(reason))])[0]
+        lost = as_cost(cost)
+        return self._report([Report(pull, self._number(pull), lost, FAILURE, plain_text(reason), lost)])[0]
 
     def heartbeat(self, pulls: Iterable[Pull], *, lease_seconds: float | None = None) -> list[Pull]:
         """Say that pulls are still being worked on; returns those that are still wanted."""
@@ -242,14 +244,14 @@ class AskTell(Replica):
             self._study_state.round.give_back(place)
         return bool(places)
 
-    def _report(self, reports: Sequence[_Report]) -> list[bool]:
+    def _report(self, reports: Sequence[Report]) -> list[bool]:
         """Enter what became of pulls, and plan the next round if that completes this one."""
         verdicts: list[int] = []
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), list[Record]()
             verdicts.clear()
-            for pull, number, value, kind, text in reports:
+            for pull, number, value, kind, text, cost in reports:
                 if number >= study_state.asked and self._may_plan():
                     self._plan(records)
                 verdict = self._verdict(pull, number)
@@ -257,9 +259,13 @@ class AskTell(Replica):
                     # What is told when a study has its answer is recorded, and does not count.
                     verdict = _ENDED if study_state.ended else _AWAITED
                     if kind == RESULT:
-                        study_state.result(number, value)
+                        if self._check.measured:
+                            place = number - study_state.round.first
+                            self._check.check_told(study_state.round.row_of(place).fidelity, cost)
+                        text = outcome_text(cost, text)
+                        study_state.result(number, value, cost)
                     else:
-                        study_state.failure(number, text or "")
+                        study_state.failure(number, text or "", value)
                     records.append(Record(kind, number, value, text))
                     # A result counts whoever brings it; what to ask next is not for other code to say.
                     if self._may_plan():

@@ -69,6 +69,8 @@ class ArmResult:
     cost: float
     retired: str | None = None
     """Why the arm was given up."""
+    costs: dict[str, float] = field(default_factory=dict)
+    """What its pulls have cost, by fidelity."""
 
 
 @dataclass(frozen=True)
@@ -265,21 +267,23 @@ def _arms(view: View) -> tuple[ArmResult, ...]:
     counts[np.ix_(view.arms, view.columns)] = view.state.pulls
     sums[np.ix_(view.arms, view.columns)] = view.state.sums
     missing = np.zeros(problem.costs.shape, dtype=np.int64)
-    opening = np.zeros(problem.n_arms)
+    openings = np.zeros(problem.costs.shape)
     if view.on_blocks:
         missing[np.ix_(view.arms, view.columns)] = view.state.blocks.missing
-        opening = view.openings @ np.array([fidelity.block_cost for fidelity in problem.fidelities])
+        openings = view.openings * np.array([fidelity.block_cost for fidelity in problem.fidelities])
     names = [fidelity.name for fidelity in problem.fidelities]
     found = []
-    each_cost = view.settings.seen.costs
-    plain: list[Any] = [counts.tolist(), (counts - missing).tolist(), sums.tolist(), each_cost.tolist()]
+    spent = counts * view.settings.seen.costs + openings
+    if view.beyond is not None:
+        spent += view.beyond
+    plain: list[Any] = [counts.tolist(), (counts - missing).tolist(), sums.tolist(), spent.tolist()]
     for arm, (name, pulled, known, totals, costs) in enumerate(zip(problem.arms, *plain, strict=True)):
         pulls = dict(zip(names, pulled, strict=True))
         means = {
             fidelity: float(view.problem.reward.from_unit(total / count)) if count else None
             for fidelity, count, total in zip(names, known, totals, strict=True)
         }
-        cost = sum((count * each for count, each in zip(pulled, costs, strict=True)), float(opening[arm]))
         low, high = bounds.get(name, widest)
-        found.append(ArmResult(name, low, high, pulls, means, cost, view.retired.get(arm)))
+        by_fidelity = dict(zip(names, costs, strict=True))
+        found.append(ArmResult(name, low, high, pulls, means, sum(costs), view.retired.get(arm), by_fidelity))
     return tuple(found)

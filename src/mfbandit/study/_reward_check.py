@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput, RewardError
-from mfbandit.model import RewardKind
+from mfbandit.model import Outcome, Problem, Pull, RewardKind
+from mfbandit.storage import RESULT
 
-__all__ = ["RewardCheck", "check_lease", "plain_text"]
+__all__ = ["OutcomeCheck", "Report", "RewardCheck", "as_cost", "check_lease", "plain_text"]
 
 #: Gaussian rewards beyond this would overflow when squared and summed.
 _HUGE = 1e150
@@ -61,6 +62,76 @@ class RewardCheck:
         if not self._low <= reward <= self._high:
             raise RewardError(f"a reward {self._rule}, got {reward!r}")
         return reward + 0.0  # type: ignore[no-any-return]
+
+
+class Report(NamedTuple):
+    """What became of a pull."""
+
+    pull: Pull | int
+    number: int
+    value: float
+    kind: int = RESULT
+    text: str | None = None
+    """Why it failed, or a note to its reward."""
+    cost: float | None = None
+
+
+class OutcomeCheck:
+    """Turns what an evaluation brings into a reward, a cost and a note, or refuses it."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._reward = RewardCheck(problem.reward)
+        #: The names of fidelities whose cost must be told.
+        self.measured = {m: one.name for m, one in enumerate(problem.fidelities) if one.measured is not None}
+
+    def __call__(self, found: Any, pull: Pull | int) -> tuple[float, float | None, str | None]:
+        """Check what an evaluation of a pull brings."""
+        cost = note = None
+        if isinstance(found, Outcome):
+            cost = None if found.cost is None else as_cost(found.cost)
+            note = None if found.note is None else plain_text(found.note)
+            found = found.reward
+        reward = self._reward(found)
+        if self.measured and isinstance(pull, Pull):
+            self.check_told(pull.fidelity_index, cost)
+        return reward, cost, note
+
+    def check_told(self, fidelity: int, cost: float | None) -> None:
+        """Refuse a reward without its cost where nobody else knows it."""
+        if cost is None and fidelity in self.measured:
+            raise RewardError(
+                f"what a pull costs at fidelity {self.measured[fidelity]!r} is measured, and was not told: return "
+                "mf.Outcome(reward, cost=...), or tell(pull, reward, cost=...)"
+            )
+
+    @staticmethod
+    def joined(reward: Any, cost: Any, note: Any) -> Any:
+        """A reward with the cost and the note that were passed beside it."""
+        if cost is None and note is None:
+            return reward
+        if isinstance(reward, Outcome):
+            raise InvalidInput("an Outcome says cost and note itself: pass them there, or beside a plain reward")
+        return Outcome(reward, cost, note)
+
+
+def as_cost(cost: Any) -> float:
+    """A cost that was told, as a float.
+
+    Examples
+    --------
+    >>> as_cost(Decimal("0.25"))
+    0.25
+    >>> as_cost(-1)
+    Traceback (most recent call last):
+    mfbandit.errors.RewardError: the cost of a pull must be a finite number >= 0, got -1
+    """
+    try:
+        number = math.nan if isinstance(cost, bool) else _number(cost)
+    except RewardError:
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise RewardError(f"the cost of a pull must be a finite number >= 0, got {_shown(cost)}")
+    return number + 0.0
 
 
 def check_lease(seconds: Any) -> float:

@@ -117,7 +117,7 @@ def _pay_for_what_was_out(study_state: StudyState, spent: float) -> None:
 
     Leases of old rounds are not kept, so that it cannot be counted again; it is at most what the round had of them.
     """
-    most = sum(row.size * row.cost for row in study_state.round.rows if row.arm in study_state.retired)
+    most = sum(row.size * row.price for row in study_state.round.rows if row.arm in study_state.retired)
     known = float(study_state.state.spent[0])
     if not known * (1 - 1e-9) <= spent <= (known + most) * (1 + 1e-9):
         raise ValueError(f"{spent:g} cannot have been spent before pull {study_state.asked}, but {known:g}")

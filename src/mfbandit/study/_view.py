@@ -54,12 +54,18 @@ class View:
         self.broken = list(study_state.broken)
         self.added = dict(study_state.added)
         """What was added to bias bounds, by fidelity, in unit scale."""
-        kept = self.state.pulls * self.arrays.cost
+        self.counted_cost = study_state.folded_cost
+        """What the results cost that have counted."""
+        self.beyond = study_state.costs.beyond.copy() if study_state.costs.known else None
+        """What pulls have cost beyond what was declared, by arm and fidelity; None if nobody told."""
+        kept = self.state.pulls * self.arrays.declared
+        if self.beyond is not None:
+            kept += self.beyond[np.ix_(self.arms, self.columns)]
         gone = len(self.arms) < self.settings.problem.n_arms
         self.retired_pulls = study_state.folded_pulls - int(self.state.pulls.sum()) if gone else 0
         """How many results arms had that are no longer in play."""
         # A difference of sums: digits that are noise are left out.
-        self.retired_cost = float(f"{max(0.0, study_state.folded_cost - float(kept.sum())):.10g}") if gone else 0.0
+        self.retired_cost = float(f"{max(0.0, self.counted_cost - float(kept.sum())):.10g}") if gone else 0.0
         self.reasons = list(study_state.stuck.values())
         self.answer = study_state.recommend()
         """Index in the problem of the arm the policy would answer with; -1 if none is left."""

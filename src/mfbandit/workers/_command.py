@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import os
 import re
@@ -14,7 +15,7 @@ from typing import Any
 from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 from mfbandit.formatting import shown
-from mfbandit.model import Pull
+from mfbandit.model import Outcome, Pull
 from mfbandit.workers._programs import Programs
 
 __all__ = ["Command", "check_timeout"]
@@ -36,9 +37,9 @@ class Command:
     ``{block}`` and ``{block_seed}`` in its arguments; if it has none of these, the arm, the fidelity and the seed
     follow its own arguments. They are also in its environment, as MFBANDIT_ARM, MFBANDIT_FIDELITY, MFBANDIT_SEED,
     MFBANDIT_BLOCK and so on; a problem without blocks leaves the block and its seed empty. No shell comes between, so
-    names need no quoting, whatever is in them. The last line that it prints is the reward; of what it prints only
-    the last 64 kilobytes are kept. Another exit code than 0, another text than a number, and running for too long
-    are failures.
+    names need no quoting, whatever is in them. The last line that it prints is the reward, or JSON with its cost and a
+    note: ``{"reward": 0.7, "cost": 0.02, "note": "812 tokens"}``. Of what it prints only the last 64 kilobytes are
+    kept. Another exit code than 0, another text than a number, and running for too long are failures.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class Command:
         self._name = shown(os.path.basename(self.words[0]))
         self._programs = Programs()
 
-    def __call__(self, pull: Pull) -> float | str:
+    def __call__(self, pull: Pull) -> float | str | Outcome:
         """Run the command for a pull; returns the reward that it prints."""
         said = {field: getattr(pull, field) for field in _FIELDS}
         values = {field: "" if value is None else str(value) for field, value in said.items()}
@@ -110,7 +111,7 @@ class Command:
         made._programs = self._programs
         return made
 
-    def _reward(self, code: int, output: str, complaint: str) -> float | str:
+    def _reward(self, code: int, output: str, complaint: str) -> float | str | Outcome:
         said = [line.strip() for line in output.splitlines() if line.strip()]
         if code:
             lines = [line for line in complaint.splitlines() if line.strip()]
@@ -121,8 +122,8 @@ class Command:
         try:
             return float(said[-1])
         except ValueError:
-            # No failure that may pass: the study refuses it, and the run ends.
-            return shown(said[-1], 100)
+            # What is none is no failure that may pass: the study refuses it, and the run ends.
+            return _outcome(said[-1]) or shown(said[-1], 100)
 
     def __getstate__(self) -> dict[str, Any]:
         """Another process gets the command, not what runs here."""
@@ -130,6 +131,17 @@ class Command:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+
+def _outcome(line: str) -> Outcome | None:
+    """What a line of JSON says of a reward and its cost; None if it says nothing of the kind."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or "reward" not in found or not found.keys() <= {"reward", "cost", "note"}:
+        return None
+    return Outcome(**found)
 
 
 def _words(command: str | Sequence[str]) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from mfbandit._checks import closest
 from mfbandit.errors import InvalidInput
@@ -19,6 +20,7 @@ __all__ = [
     "ENGINES",
     "Engine",
     "Evaluate",
+    "Evaluated",
     "Resources",
     "end_commands",
     "evaluate_elsewhere",
@@ -40,7 +42,7 @@ class Engine(Protocol):
     """Evaluates pulls, each of them elsewhere."""
 
     def submit(self, pull: Pull) -> Future[Any]:
-        """Start an evaluation; its future brings the reward, or what went wrong."""
+        """Start an evaluation; its future brings an `Evaluated`, or what went wrong."""
 
     def started(self, future: Future[Any]) -> bool:
         """Whether an evaluation has begun, so that its time counts; one may wait for a place."""
@@ -55,13 +57,23 @@ class Engine(Protocol):
         """Let go of everything; evaluations that still run are given up."""
 
 
-def evaluate_now(evaluate: Evaluate, pull: Pull) -> Any:
+class Evaluated(NamedTuple):
+    """What an evaluation has brought, and how long it took, not counting the time in a queue."""
+
+    found: Any
+    seconds: float
+
+
+def evaluate_now(evaluate: Evaluate, pull: Pull) -> Evaluated:
     """Evaluate a pull to the end, in this thread."""
-    reward = evaluate(pull)
-    return asyncio.run(_awaited(reward)) if inspect.isawaitable(reward) else reward
+    began = time.perf_counter()
+    found = evaluate(pull)
+    if inspect.isawaitable(found):
+        found = asyncio.run(_awaited(found))
+    return Evaluated(found, time.perf_counter() - began)
 
 
-def evaluate_elsewhere(evaluate: Evaluate, pull: Pull) -> Any:
+def evaluate_elsewhere(evaluate: Evaluate, pull: Pull) -> Evaluated:
     """Evaluate a pull in another process, and describe there what it raises."""
     try:
         return evaluate_now(evaluate, pull)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
 from mfbandit.model import Pull
-from mfbandit.workers._engine import Evaluate, end_commands, evaluate_now
+from mfbandit.workers._engine import Evaluate, Evaluated, end_commands, evaluate_now
 from mfbandit.workers._failure import RemoteFailure
 
 __all__ = ["AsyncioLoop", "Threads"]
@@ -115,8 +116,9 @@ class AsyncioLoop:
 
     async def _evaluated(self, pull: Pull) -> Any:
         """Evaluate a pull; what would end the loop is a failure of the pull."""
+        began = time.perf_counter()
         try:
-            return await self._evaluate(pull)
+            return Evaluated(await self._evaluate(pull), time.perf_counter() - began)
         except (SystemExit, KeyboardInterrupt) as error:
             raise RemoteFailure.of(error) from None
 

@@ -167,6 +167,7 @@ class LUCB(Policy):
     batch: int = 1
 
     guarantee: ClassVar[bool] = True
+    follows_costs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -275,6 +275,7 @@ class MFRace(Policy):
 
     guarantee: ClassVar[bool] = True
     on_blocks: ClassVar[bool] = True
+    follows_costs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the options."""

@@ -295,6 +295,7 @@ class MFTopTwo(Policy):
     evidence: str = "auto"
 
     guarantee: ClassVar[bool] = True
+    follows_costs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 0:

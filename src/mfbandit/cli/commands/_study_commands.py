@@ -129,6 +129,10 @@ def tell(
     storage: StorageUrl,
     pull: PullId,
     reward: Annotated[str, typer.Argument(metavar="REWARD", help="A number.", show_default=False)],
+    cost: Annotated[
+        float | None, typer.Option(help="What it really cost; 0 if it was known already.", show_default="as declared")
+    ] = None,
+    note: Annotated[str | None, typer.Option(help="A text to keep with it.", show_default=False)] = None,
     study: StudyName = None,
     json: Json = False,
     patience: Patience = PATIENCE_SECONDS,
@@ -137,20 +141,21 @@ def tell(
 
     A pull counts once: what comes after its first reward is not recorded.
 
-    Example: [bold]mfbandit tell judges.db 17 0.75[/bold]
+    Example: [bold]mfbandit tell judges.db 17 0.75 --cost 0.012[/bold]
     """
     try:
         value = float(reward)
     except ValueError:
         raise InvalidInput(f"a reward must be a number, got {reward!r}") from None
     opened = _open(storage, study, patience)
-    _confirm(opened, pull, opened.tell(pull, value), json)
+    _confirm(opened, pull, opened.tell(pull, value, cost=cost, note=note), json)
 
 
 def fail(
     storage: StorageUrl,
     pull: PullId,
     reason: Annotated[str, typer.Argument(help="What went wrong.", show_default=False)] = "",
+    cost: Annotated[float, typer.Option(help="What the attempt has cost all the same.")] = 0.0,
     study: StudyName = None,
     json: Json = False,
     patience: Patience = PATIENCE_SECONDS,
@@ -160,7 +165,7 @@ def fail(
     Example: [bold]mfbandit fail judges.db 17 "the judge did not answer"[/bold]
     """
     opened = _open(storage, study, patience)
-    _confirm(opened, pull, opened.fail(pull, reason), json)
+    _confirm(opened, pull, opened.fail(pull, reason, cost=cost), json)
 
 
 def retry(

@@ -30,12 +30,13 @@ from mfbandit.storage import (
     open_storage,
     record_line,
 )
-from mfbandit.study._reward_check import RewardCheck, plain_text
+from mfbandit.study._reward_check import RewardCheck, as_cost, plain_text
 from mfbandit.study._settings import Header, Settings, read_header, write_header
 from mfbandit.study.api._open_study import check_name, open_study
 from mfbandit.study.state._study_blocks import missing_cells
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import study_state_of
+from mfbandit.study.state.rounds._costs import outcome_text, read_cost
 from mfbandit.study.state.rounds._round_record import RoundRecord, extent_of, read_round
 
 if TYPE_CHECKING:
@@ -138,11 +139,13 @@ def logged_pulls(study: Study) -> Iterator[tuple[LoggedPull, float]]:
     A cell of a race that could not be had has the reward NaN.
     """
     records = list(kept_records(study.storage.log(study.name)))
+    told = {record.pull: read_cost(record.text) for record in records if record.kind == RESULT and record.text}
     rewards = dict.fromkeys(missing_cells(study.settings, records), math.nan)
     rewards.update({record.pull: record.value for record in records if record.kind == RESULT})
     for pull in _pulls_of_rounds(study.settings, [record for record in records if record.kind == ROUND]):
         if pull.pull in rewards:
-            yield pull, rewards[pull.pull]
+            cost = told.get(pull.pull)
+            yield pull if cost is None else pull._replace(cost=cost), rewards[pull.pull]
 
 
 def _pulls_of_rounds(settings: Settings, rounds: Sequence[Record]) -> Iterator[LoggedPull]:
@@ -190,9 +193,11 @@ def _from_line(line: Any, check: RewardCheck) -> Record:
     if isinstance(pull, bool) or not isinstance(pull, int) or not 0 <= pull < 2**63:
         raise ValueError(f"pull {pull!r} is not a number of a pull")
     if kind == RESULT:
-        return Record(kind, pull, check(line["reward"]))
+        cost, note = line.get("cost"), line.get("note")
+        text = outcome_text(None if cost is None else as_cost(cost), None if note is None else plain_text(note))
+        return Record(kind, pull, check(line["reward"]), text)
     if kind == FAILURE:
-        return Record(kind, pull, 0.0, plain_text(line["reason"]))
+        return Record(kind, pull, as_cost(line.get("cost", 0.0)), plain_text(line["reason"]))
     if kind == ROUND:
         body: RoundRecord = {key: value for key, value in line.items() if key not in ("kind", "pull")}  # type: ignore[assignment]
         for arm, fidelity, count in body["rows"]:

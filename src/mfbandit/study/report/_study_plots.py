@@ -137,12 +137,10 @@ def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
     matplotlib.figure.Figure
     """
     costs, counts = [], []
-    for m, fidelity in enumerate(problem.fidelities):
+    for fidelity in problem.fidelities:
         pulls = [arm.pulls[fidelity.name] for arm in result.arms]
         counts.append(sum(pulls))
-        # Every block on which anybody was measured was paid for once.
-        opening = fidelity.block_cost * max(pulls, default=0) if result.on_blocks else 0.0
-        costs.append(opening + sum(count * float(problem.costs[k, m]) for k, count in enumerate(pulls)))
+        costs.append(sum(arm.costs.get(fidelity.name, 0.0) for arm in result.arms))
     figure, (axes,) = canvas(1, width=7.2)
     figure.set_size_inches(7.2, 1.1 + 0.42 * max(2, len(costs)))
     heights = range(len(costs))[::-1]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from mfbandit.model import Pull
+from mfbandit.model import Fidelity, Outcome, Pull
 from mfbandit.workers import Batch, Batches, Engine, Evaluate
 
 __all__ = ["Evaluation", "Evaluations", "batch_size", "tasks_of"]
@@ -29,6 +29,8 @@ class Evaluation:
     began: float = field(default_factory=time.monotonic)
     deadline: float | None = None
     """When it has taken too long; not known before it has begun."""
+    timed: bool = False
+    """Whether its cost is the time that it takes, if it does not say another."""
 
     def error(self) -> BaseException | None:
         """What went wrong, once it is done; None if nothing did."""
@@ -37,10 +39,14 @@ class Evaluation:
         except CancelledError as cancelled:
             return cancelled
 
-    def reward(self) -> Any:
+    def outcome(self) -> Any:
         """What it brought; raises what went wrong."""
-        found = self.future.result()
-        return found if self.place is None else found[self.place]
+        found, seconds = self.future.result()
+        if self.place is not None:
+            found, seconds = found[self.place], seconds / len(found)
+        if not self.timed or (isinstance(found, Outcome) and found.cost is not None):
+            return found
+        return replace(found, cost=seconds) if isinstance(found, Outcome) else Outcome(found, seconds)
 
 
 def batch_size(evaluate: Evaluate) -> int:
@@ -66,8 +72,10 @@ def tasks_of(pulls: Sequence[Pull], batch: int, workers: int) -> Iterator[tuple[
 class Evaluations:
     """Evaluations on an engine, which report from whatever thread."""
 
-    def __init__(self, engine: Engine, timeout: float | None) -> None:
+    def __init__(self, engine: Engine, timeout: float | None, fidelities: Sequence[Fidelity]) -> None:
         self.engine = engine
+        #: Whether each fidelity costs the time that it takes.
+        self._timed = [fidelity.measured == "seconds" for fidelity in fidelities]
         self.timeout = timeout
         self._out: dict[int, Evaluation] = {}
         #: A pull may be out again while one that was given up still runs, so it is futures that report.
@@ -96,6 +104,7 @@ class Evaluations:
         """Wait for the evaluations of one task."""
         future = evaluations[0].future
         for evaluation in evaluations:
+            evaluation.timed = self._timed[evaluation.pull.fidelity_index]
             self._out[evaluation.pull.id] = evaluation
             self._note_start(evaluation)
         self._numbers[future] = dict.fromkeys(evaluation.pull.id for evaluation in evaluations)

@@ -62,10 +62,7 @@ def optimize(
     failure_patience: float = 60.0,
     on_start: Callable[[Interrupts], Any] | None = None,
 ) -> Result:
-    """Evaluate the pulls of a study until it is done; see `Study.optimize`.
-
-    `on_start` gets what the run can be asked to end by.
-    """
+    """Evaluate the pulls of a study until it is done, see `Study.optimize`; `on_start` gets what can end the run."""
     refuse_to_block()
     workers = whole_number("workers", workers, 1)
     if callback is not None and not callable(callback):
@@ -76,7 +73,8 @@ def optimize(
     if isinstance(evaluate, Command):
         # It ends itself, wherever it runs, with all it started.
         evaluate, timeout = evaluate.within(timeout), None
-    evaluations = Evaluations(make_engine(engine, evaluate, study.problem, resources, timeout), timeout)
+    made = make_engine(engine, evaluate, study.problem, resources, timeout)
+    evaluations = Evaluations(made, timeout, study.problem.fidelities)
     # Who wants no retries does not want to wait for them.
     backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0)
     run = _Run(study, evaluations, workers, callback, backoff, batch_size(evaluate))
@@ -231,7 +229,7 @@ class _Run:
             # Whatever went wrong with others is of no interest any more.
             if evaluation.error() is None:
                 with contextlib.suppress(RewardError):
-                    self.study.tell(evaluation.pull, evaluation.reward())
+                    self.study.tell(evaluation.pull, evaluation.outcome())
             self.running.forget(evaluation)
 
     def _end_what_takes_too_long(self) -> None:
@@ -267,11 +265,13 @@ class _Run:
 
     def _tell(self, evaluations: list[Evaluation]) -> set[int]:
         """Report the rewards of evaluations, in one step; returns the pulls whose rewards are none to be refused."""
-        rewards: list[tuple[Pull, float]] = []
+        rewards: list[tuple[Pull, Any]] = []
         for evaluation in evaluations:
+            rewards.append((evaluation.pull, evaluation.outcome()))
             try:
-                rewards.append((evaluation.pull, self.study.check_reward(evaluation.reward())))
+                self.study.check_outcome(*rewards[-1])
             except RewardError as refused:
+                rewards.pop()
                 self._refuse(evaluation.pull, refused)
         if rewards:
             self.study.tell_all(rewards)

@@ -60,10 +60,19 @@ def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
             study_state.apply(records)
             return len(records), study_state
         length, settled, current = log.past()
-        if settled:
+        if any(map(_tells_costs, settled)):
+            # What was expected at any time decided what came next: it is followed step by step.
+            study_state.apply([Record(*record) for record in settled])
+        elif settled:
             _replay_finished(study_state, settled, current[0])
     study_state.apply([Record(*record) for record in current])
     return length, study_state
+
+
+def _tells_costs(record: Sequence[Any]) -> bool:
+    """Whether a record says what a pull has cost."""
+    kind, _, value, text = record
+    return bool(kind == RESULT and text is not None) or bool(kind == FAILURE and value)
 
 
 @contextmanager

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mfbandit.confidence import BrokenBound
-from mfbandit.core import arrays, new_state, observe, observe_block
+from mfbandit.core import arrays, new_state, observe, observe_block, with_costs
 from mfbandit.model import Gaussian
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import broken_bounds, widened, write_beliefs
 from mfbandit.study.state._planner import Planner, carry_over, make_planner, make_planner_for
 from mfbandit.study.state._study_blocks import BlockBook, RaceLog
+from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_record import MemoryDiff
 
@@ -34,12 +37,13 @@ class StudyStatistics:
         #: The user's problem, with the unit scale that statistics are in.
         self._scaled = problem
         self._centred = not isinstance(problem.reward, Gaussian)
-        self._costs = problem.costs.tolist()
+        #: What pulls have cost, and are expected to cost.
+        self.costs = Costs(settings)
         self.planner: Planner = make_planner(settings, self._full)
         algorithm = self.planner.algorithm
         self.state = new_state(self._full, algorithm.memory)
         #: Which block each pull is on, and what a race on blocks has seen; None for a problem without blocks.
-        self.book = BlockBook(settings) if settings.problem.blocks is not None else None
+        self.book = BlockBook(settings, self.costs) if settings.problem.blocks is not None else None
         self.race: RaceLog | None = None
         self._observe: Callable[..., None] = observe
         if self.book is not None and not self.book.independent:
@@ -110,6 +114,15 @@ class StudyStatistics:
         old, before = self.state, self.planner
         self.planner = make_planner_for(self.settings, self._full, arms, self._scaled)
         self.state = carry_over(before, old, self.planner)
+
+    def _plan_with_costs(self) -> None:
+        """Tell the policy what pulls are expected to cost by now, if it plans with that."""
+        planner = self.planner
+        as_declared = planner.problem.cost is planner.problem.declared
+        changed = self.costs.renew() or (self.costs.known and as_declared)
+        if changed and planner.arms and self.settings.policy.follows_costs:
+            expected = np.array(self.costs.expected)[np.ix_(planner.arms, planner.columns)]
+            planner.problem = with_costs(planner.problem, np.ascontiguousarray(expected))
 
     def recommend(self) -> int:
         """The arm the policy would answer with, as an index of the problem; -1 if none is left."""

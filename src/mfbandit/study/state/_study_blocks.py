@@ -31,6 +31,7 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
+from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_rows import list_rows
 
@@ -55,7 +56,7 @@ def _order(seed: int, lanes: int, size: int, shared: bool) -> Ints:
 class BlockBook:
     """Which block each pull of a study is on, and what it costs."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, costs: Costs | None = None) -> None:
         problem = settings.problem
         self._seed = settings.seed
         self._lanes = problem.n_fidelities
@@ -63,7 +64,7 @@ class BlockBook:
         self._shared = problem.order == "shared"
         #: Whether every pull draws a block of its own.
         self.independent = settings.seen.blocks is None
-        self._costs = settings.seen.costs.tolist()
+        self._costs = Costs(settings) if costs is None else costs
         self._opening = [fidelity.block_cost for fidelity in problem.fidelities]
         self._key = trial_key(settings.seed, 0)
         #: The item at each position of each fidelity, for a race on a finite set.
@@ -112,9 +113,10 @@ class BlockBook:
 
     def _part(self, row: Row, first: int, end: int, opens: bool) -> Row:
         """A part of a row, on blocks that it opens or that are paid for."""
-        start, cost = row.start + first, row.cost + (self._opening[row.fidelity] if opens else 0.0)
+        start, opening = row.start + first, self._opening[row.fidelity] if opens else 0.0
         blocks = self.blocks(row.arm, row.fidelity, start, end - first)
-        return row._replace(size=end - first, start=start, cost=cost, blocks=blocks, opens=opens)
+        cost, price = row.cost + opening, row.price + opening
+        return row._replace(size=end - first, start=start, cost=cost, price=price, blocks=blocks, opens=opens)
 
     @staticmethod
     def _check(end: int, opened: int) -> None:

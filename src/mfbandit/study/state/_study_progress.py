@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
-from mfbandit.core import PULLS
+from mfbandit.core import PULLS, ROUNDS
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._state_basis import StudyStatistics
-from mfbandit.study.state.rounds._round import HoldUp, Round
+from mfbandit.study.state.rounds._round import HoldUp, Round, Row
 
 __all__ = ["StudyProgress"]
+
+#: Rounding that sums of costs may differ by.
+_SLACK = 1e-12
 
 
 class StudyProgress(StudyStatistics):
@@ -56,6 +60,8 @@ class StudyProgress(StudyStatistics):
         """Why no pull can be handed out now."""
         if self.ended or self.stuck or self.due or self.next_place() >= 0:
             return HoldUp()
+        if self.round.barrier < self.round.size:
+            return HoldUp("limit")
         free = self.round.next_place()
         if free >= 0:
             return HoldUp("at_most", fidelity=self.round.row_of(free).fidelity)
@@ -68,11 +74,12 @@ class StudyProgress(StudyStatistics):
 
     @property
     def planned_cost(self) -> float:
-        """What all pulls that were planned cost, those without a result among them."""
-        past, end, total = self.round.folded, 0, self.folded_cost
-        for row in self.round.rows:
+        """What all pulls that were planned cost, those without a result among them, up to where money ends."""
+        playing, end, total = self.round, 0, self.folded_cost
+        for row in playing.rows:
             end += row.size
-            total += max(0, min(row.size, end - past)) * row.cost
+            left = min(end, playing.barrier) - max(playing.folded, end - row.size)
+            total += max(0.0, left) * self.costs.now(row)
         return total
 
     @property
@@ -82,15 +89,15 @@ class StudyProgress(StudyStatistics):
 
     @property
     def cost(self) -> float:
-        """The cost of all pulls that have a result."""
+        """The cost of all pulls that have a result, and of attempts that failed, if that was told."""
         playing = self.round
         total = self.folded_cost
         if playing.folded == playing.size:
             return total
         for place, reward in playing.waiting.items():
             if reward is not None:
-                total += playing.row_of(place).cost
-        return total
+                total += playing.cost_at(place)
+        return total + math.fsum(playing.lost.values())
 
     @property
     def folded_pulls(self) -> int:
@@ -100,6 +107,53 @@ class StudyProgress(StudyStatistics):
     @property
     def folded_cost(self) -> float:
         """What they cost, with pulls of retired arms that were out when these were given up."""
-        told, in_flight = self.round.counted_in_row()
-        total = float(self.state.spent[0])
-        return total + (told + in_flight) * self.round.rows[self.round.row].cost if told + in_flight else total
+        playing, total = self.round, float(self.state.spent[0])
+        told, in_flight = playing.counted_in_row()
+        if not told + in_flight:
+            return total + playing.metered_cost
+        return total + (told + in_flight - playing.metered) * playing.rows[playing.row].price + playing.metered_cost
+
+    def _pay(self, row: Row, place: int, counts: bool) -> None:
+        """Note what was told of the costs of a place whose turn it is; it counts unless it was called off."""
+        playing = self.round
+        cost, lost = playing.costs.pop(place, None), playing.lost.pop(place, 0.0)
+        if cost is not None and counts:
+            self.costs.count(row, cost)
+            playing.metered += 1
+            playing.metered_cost += cost
+        if lost:
+            self.costs.add(row, lost)
+            playing.metered_cost += lost
+
+    def _look_at_limit(self) -> None:
+        """Find from which place on what is planned cannot be paid for, by what pulls have cost so far."""
+        limit = self.settings.limit
+        if self.costs.known and limit < math.inf:
+            self.round.look_at_limit(limit * (1.0 + _SLACK) - self.folded_cost, self.costs.now)
+        else:
+            self.round.barrier = math.inf
+
+    def _is_short(self) -> bool:
+        """Whether all has counted that can be paid for, and more is planned."""
+        return not self.ended and self.round.folded >= self.round.barrier
+
+    def _end_short(self) -> None:
+        """End the study where it cannot pay for the rest of what is planned."""
+        settings = self.settings
+        spent = settings.spends and settings.limit == settings.budget
+        self.ended = "budget" if spent else "max_cost"
+
+    def _end(self, cut: bool) -> None:
+        """End the study: nothing more is planned, or nothing more can be paid for."""
+        settings = self.settings
+        if cut:
+            self.state.clock[ROUNDS] += 1
+        if not self.planner.arms:
+            self.ended = "failed"
+        elif self._stops:
+            self.ended = "violation"
+        elif settings.spends:
+            self._end_short()
+        else:
+            proven = not cut and self.planner.proves(settings, self.problem, self.state)
+            self.ended = "max_cost" if cut else "certified" if proven else "answered"

@@ -24,6 +24,7 @@ from mfbandit.study.state._bias_violations import read_beliefs
 from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._study_blocks import write_blocks
 from mfbandit.study.state._study_progress import StudyProgress
+from mfbandit.study.state.rounds._costs import read_cost
 from mfbandit.study.state.rounds._round import Round, Row
 from mfbandit.study.state.rounds._round_record import (
     MemoryDiff,
@@ -72,13 +73,13 @@ class StudyState(StudyProgress):
         for record in records:
             kind = record.kind
             if kind == RESULT:
-                self.result(record.pull, record.value)
+                self.result(record.pull, record.value, read_cost(record.text) if record.text else None)
             elif kind == LEASE:
                 self.round.lease(record.pull - self.round.first, record.value, record.text)
             elif kind == ROUND:
                 self._apply_planned_round(record)
             elif kind == FAILURE:
-                self.failure(record.pull, record.text or "")
+                self.failure(record.pull, record.text or "", record.value)
             elif kind == RETRY:
                 self.retry(record.pull)
             elif kind == SETTING:
@@ -87,8 +88,8 @@ class StudyState(StudyProgress):
             else:
                 raise StorageError(f"the log holds a record of an unknown kind {kind!r}")
 
-    def result(self, pull: int, reward: float) -> None:
-        """A pull has a reward, in the units of the problem."""
+    def result(self, pull: int, reward: float, cost: float | None = None) -> None:
+        """A pull has a reward, in the units of the problem, and has cost so much, if that was told."""
         playing = self.round
         place = pull - playing.first
         playing.leases.pop(place, None)
@@ -96,11 +97,15 @@ class StudyState(StudyProgress):
             self.failures.pop(pull, None)
             self.stuck.pop(pull, None)
         playing.waiting[place] = reward
+        if cost is not None:
+            playing.costs[place] = cost
         self._fold()
 
-    def failure(self, pull: int, reason: str) -> None:
-        """A pull failed: try it again, or give up."""
+    def failure(self, pull: int, reason: str, cost: float = 0.0) -> None:
+        """A pull failed, which has cost so much: try it again, or give up."""
         playing = self.round
+        if cost:
+            playing.lost[pull - playing.first] = playing.lost.get(pull - playing.first, 0.0) + cost
         reasons = self.failures.setdefault(pull, [])
         reasons.append(reason)
         playing.give_back(pull - playing.first)
@@ -135,7 +140,11 @@ class StudyState(StudyProgress):
         if self.settings.limit <= before:
             return False
         self.round.cut = False
-        return self.ended == "max_cost" and self._go_on()
+        skips = self.ended == "max_cost" and self._go_on()
+        if self.round.barrier < math.inf:
+            self._look_at_limit()
+            self._fold()
+        return skips
 
     def _go_on(self) -> bool:
         """Take back that the study has ended; returns whether a number was left out."""
@@ -173,9 +182,11 @@ class StudyState(StudyProgress):
         playing, state, race = self.round, self.state, self.race
         fast = self.planner.observe if race is None else None
         waiting, place = playing.waiting, playing.folded
-        while place in waiting:
+        while place in waiting and place < playing.barrier:
             row = playing.rows[playing.row]
             reward = waiting.pop(place)
+            if playing.costs or playing.lost:
+                self._pay(row, place, reward is not None)
             if reward is not None:
                 k, m = row.cell
                 if not self._centred:
@@ -194,12 +205,17 @@ class StudyState(StudyProgress):
                 told = row.size - playing.called_off
                 state.clock[PULLS] += told
                 # What was out when an arm was retired is paid for, whether or not it ever comes back.
-                state.spent[0] += (told + playing.in_flight) * row.cost
-                playing.called_off = playing.in_flight = 0
+                state.spent[0] += (told + playing.in_flight - playing.metered) * row.price + playing.metered_cost
+                playing.called_off = playing.in_flight = playing.metered = 0
+                playing.metered_cost = 0.0
                 playing.row += 1
-        playing.folded = place
+            playing.folded = place
+            if self.costs.known:
+                self._look_at_limit()
         if place == playing.size and not self.ended:
             self._complete()
+        elif self._is_short():
+            self._end_short()
 
     def _streams_of_state(self) -> Streams:
         """What compiled code sees of the state; to put it together takes longer than to enter a reward."""
@@ -222,6 +238,7 @@ class StudyState(StudyProgress):
         if race is not None and race.refusal:
             raise StudyError(race.refusal)
         changes = self._new_planner(self._violations(self.round.rows))
+        self._plan_with_costs()
         planner = self.planner
         if race is not None:
             self.state = race.with_room(self.state)
@@ -282,7 +299,7 @@ class StudyState(StudyProgress):
         """The rows of a round, each with the number of its first pull."""
         if self.book is not None:
             return self.book.rows_with_starts(self.planner, self.state, rows)
-        return list_rows(self.planner, self._costs, self.state, rows)
+        return list_rows(self.planner, self.costs, self.state, rows)
 
     def _start_round(
         self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marked: Sequence[int] = ()
@@ -295,20 +312,6 @@ class StudyState(StudyProgress):
             self.state = self.race.with_rows(self.state, rows)
         if not rows:
             self._end(cut)
-
-    def _end(self, cut: bool) -> None:
-        settings = self.settings
-        if cut:
-            self.state.clock[ROUNDS] += 1
-        if not self.planner.arms:
-            self.ended = "failed"
-        elif self._stops:
-            self.ended = "violation"
-        elif settings.spends:
-            self.ended = "budget" if settings.limit == settings.budget else "max_cost"
-        else:
-            proven = not cut and self.planner.proves(settings, self.problem, self.state)
-            self.ended = "max_cost" if cut else "certified" if proven else "answered"
 
     def _apply_planned_round(self, record: Record) -> None:
         """Another process planned a round."""
@@ -329,6 +332,7 @@ class StudyState(StudyProgress):
             self._believe(added)
         if "arms" in body:
             self._keep_arms(list(body["arms"]))
+        self._plan_with_costs()
         check_layout(self.state, body)
         if "state" in body:
             load_state(self.state, body["state"])

@@ -73,19 +73,20 @@ class WideStudyState(StudyState):
     def cost(self) -> float:
         """The cost of all pulls that have a result, or were out when their arm was given up."""
         playing = self.round
-        called_off = math.fsum(playing.row_of(place).cost for place in playing.paid if place >= playing.folded)
+        called_off = math.fsum(playing.cost_at(place) for place in playing.paid if place >= playing.folded)
         return super().cost + called_off - self._spared
 
     @property
     def due(self) -> bool:
         """Whether a round has to be planned."""
-        return not (self.ended or self._cut or self._must_count())
+        return not (self.ended or self._cut or self.round.barrier < math.inf or self._must_count())
 
     def _must_count(self) -> bool:
         """Whether a row has to count before the next round is planned."""
         end = self.round.next_end
         settled = self.asked - lag(self.settings.width, self.asked)
-        return end > 0 and (self._cut or self._waits or self.round.first + end <= settled)
+        ends = self._cut or self.round.barrier < math.inf
+        return 0 < end <= self.round.barrier and (ends or self._waits or self.round.first + end <= settled)
 
     def _nothing_out(self) -> InFlight:
         shape = self.state.pulls.shape
@@ -103,6 +104,7 @@ class WideStudyState(StudyState):
             while not self._rounds_out[0][1]:
                 self.race.enter(*self._rounds_out.pop(0))
             self.race.enter(*self._rounds_out.pop(0))
+        start = self.round.folded
         row, marked, rewards, paid = self.round.count_row()
         k, m = row.cell
         if k >= 0:
@@ -117,8 +119,12 @@ class WideStudyState(StudyState):
             self._take_marked(k, m, before)
         state.clock[PULLS] += told
         # What is left to spend must not depend on how many of those called off had been handed out.
-        state.spent[0] += row.size * row.cost
-        self._spared += (row.size - told - paid) * row.cost
+        state.spent[0] += row.size * row.price
+        self._spared += (row.size - told - paid) * row.price
+        if self.round.costs or self.round.lost:
+            more, spared = self.costs.count_row(row, self.round.take_costs(start, rewards))
+            state.spent[0] += more
+            self._spared -= spared
         self._new_rows.append(row)
         self._waits = False
         for arm in [arm for arm, (pull, _) in self._failing.items() if pull < self.round.first + self.round.folded]:
@@ -126,10 +132,14 @@ class WideStudyState(StudyState):
         if self.round.begins:
             state.clock[ROUNDS] += 1
             self.rounds += 1
+        if self.costs.known:
+            self._look_at_limit()
         if self._cut and self.round.next_end < 0:
             self._end(True)
             if self._raised:
                 self._go_on()
+        elif self._is_short():
+            self._end_short()
 
     def _count(self, row: Row, reward: float) -> None:
         """Let one reward count."""
@@ -175,6 +185,7 @@ class WideStudyState(StudyState):
         if race is not None and race.refusal:
             raise StudyError(race.refusal)
         self._changes |= self._new_planner(self._violations(self._new_rows))
+        self._plan_with_costs()
         self._new_rows.clear()
         planner = self.planner
         if race is not None:
@@ -221,11 +232,15 @@ class WideStudyState(StudyState):
         state = self.state._replace(pulls=self.state.pulls + self._flying.pulls)
         if self.book is not None:
             return self.book.rows_with_starts(self.planner, state, rows)
-        return list_rows(self.planner, self._costs, state, rows)
+        return list_rows(self.planner, self.costs, state, rows)
 
     def _cost_out(self) -> float:
-        """What the pulls cost that are out."""
-        return math.fsum(row.size * row.cost for row, _ in self.round.rows_out())
+        """What the pulls are expected to cost that are out, up to where money ends."""
+        playing, place, total = self.round, self.round.folded, 0.0
+        for row, _ in playing.rows_out():
+            place += row.size
+            total += row.size * self.costs.now(row) if place <= playing.barrier else 0.0
+        return total
 
     def _room_for_copy(self) -> Copy:
         """Room for the copy of the state that a plan is made on."""
@@ -255,9 +270,17 @@ class WideStudyState(StudyState):
 
     def change(self, changes: Mapping[str, Any]) -> bool:
         """Go on with other settings; if nothing more could be paid for, as soon as what is out has counted."""
-        before = self.settings.limit
+        before, short = self.settings.limit, self.round.barrier < math.inf
+        if short:
+            # Rows that are out and were told count as soon as they can be paid for.
+            self.ended = ""
         super().change(changes)
         self._raised = self._cut and (self._raised or self.settings.limit > before)
+        if short and not self.ended:
+            self._look_at_limit()
+            self._fold()
+            if self._is_short():
+                self._end_short()
         return False
 
     def _go_on(self) -> bool:

@@ -6,7 +6,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import NamedTuple
+
+from mfbandit.core import afford
 
 __all__ = ["HoldUp", "Round", "Row", "lease_note"]
 
@@ -27,7 +30,9 @@ class Row(NamedTuple):
     cell: tuple[int, int]
     """Where its statistics are."""
     cost: float
-    """The cost of one pull."""
+    """What one pull is expected to cost."""
+    price: float
+    """What it costs if nobody tells: as declared."""
     blocks: tuple[int, ...] = ()
     """The block of each pull; empty for a problem without blocks."""
     opens: bool = False
@@ -77,8 +82,11 @@ class Round:
     """The pulls of one round, numbered by their place in it."""
 
     __slots__ = (
+        "_planned",
         "_returned",
+        "barrier",
         "called_off",
+        "costs",
         "cut",
         "ends",
         "first",
@@ -86,6 +94,9 @@ class Round:
         "fresh",
         "in_flight",
         "leases",
+        "lost",
+        "metered",
+        "metered_cost",
         "newest",
         "paid",
         "row",
@@ -116,6 +127,14 @@ class Round:
         self.paid: set[int] = set()
         #: Rewards that came before their turn, in unit scale; None for a pull that was called off.
         self.waiting: dict[int, float | None] = {}
+        #: What was told of the costs of these, and what attempts cost that failed before.
+        self.costs: dict[int, float] = {}
+        self.lost: dict[int, float] = {}
+        #: How many pulls of the row being played were told with their cost, and all that was told of costs.
+        self.metered, self.metered_cost = 0, 0.0
+        #: Places from this one on cannot be paid for; infinite if all can.
+        self.barrier = float("inf")
+        self._planned: list[float] = []
         #: Places from this one on were never handed out.
         self.fresh = 0
         #: The places that are out: until when, by the storage's clock, and the note of that.
@@ -133,6 +152,36 @@ class Round:
             return 0, 0
         past = self.ends[self.row] - self.rows[self.row].size
         return self.folded - past - self.called_off, self.in_flight
+
+    def look_at_limit(self, left: float, now: Callable[[Row], float]) -> None:
+        """Find from which place on nothing can be paid for with the money left.
+
+        Pulls of the row being played cost what they are expected to `now`, those after it what was expected when they
+        were planned: then all of them could be paid for.
+        """
+        self.barrier = float("inf")
+        if self.folded == self.size:
+            return
+        row, wanted = self.rows[self.row], self.ends[self.row] - self.folded
+        cost = now(row)
+        paid = max(0, afford(left, cost, wanted))
+        if paid < wanted:
+            self.barrier = self.folded + paid
+            return
+        if not self._planned:
+            self._planned = list(accumulate((row.size * row.cost for row in self.rows), initial=0.0))
+        goal = self._planned[self.row + 1] + left - paid * cost
+        number = bisect_right(self._planned, goal, self.row + 1) - 1
+        if number < len(self.rows):
+            row = self.rows[number]
+            self.barrier = (
+                self.ends[number] - row.size + max(0, afford(goal - self._planned[number], row.cost, row.size))
+            )
+
+    def cost_at(self, place: int) -> float:
+        """What a place that has a reward has cost."""
+        cost = self.costs.get(place)
+        return self.row_of(place).price if cost is None else cost
 
     def row_of(self, place: int) -> Row:
         """The row that a place lies in."""
@@ -223,6 +272,10 @@ class Round:
 
     def next_place(self) -> int:
         """The next place to hand out, or -1; it must be leased or the same one comes again."""
+        place = self._next_place()
+        return place if place < self.barrier else -1
+
+    def _next_place(self) -> int:
         if not self._returned and self.folded <= self.fresh < self.size and self.fresh not in self.waiting:
             return self.fresh
         returned = self._returned
@@ -241,5 +294,5 @@ class Round:
         free = [place for place in sorted(set(self._returned)) if place not in self.leases and not self.told(place)]
         for place in (*free, *range(self.fresh, self.size)):
             if not self.told(place) and self.row_of(place).fidelity not in full:
-                return int(place)
+                return int(place) if place < self.barrier else -1
         return -1

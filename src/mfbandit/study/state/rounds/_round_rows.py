@@ -11,6 +11,7 @@ import numpy as np
 from mfbandit.core import Ints, State, afford
 from mfbandit.errors import StorageError
 from mfbandit.study.state._planner import Planner
+from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_record import read_round
 
@@ -20,11 +21,10 @@ _size = attrgetter("size")
 _ROWS = '{"rows":[['
 
 
-def list_rows(
-    planner: Planner, costs: Sequence[Sequence[float]], state: State, rows: Sequence[Sequence[int]]
-) -> list[Row]:
+def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
     """Rows with what is known of them: how many pulls came before, where their statistics are, what a pull costs."""
     cells, pulls = planner.cells, state.pulls
+    expected, declared = costs.expected, costs.declared
     starts: dict[tuple[int, int], int] = {}
     listed = []
     for arm, fidelity, size in rows:
@@ -33,7 +33,7 @@ def list_rows(
         if start is None:
             start = pulls.item(cell)
         starts[cell] = start + size
-        listed.append(Row(arm, fidelity, size, start, cell, costs[arm][fidelity]))
+        listed.append(Row(arm, fidelity, size, start, cell, expected[arm][fidelity], declared[arm][fidelity]))
     return listed
 
 
@@ -43,7 +43,8 @@ def cut_rows(rows: list[Row], spent: float, limit: float) -> tuple[list[Row], bo
         return rows, False  # as most are
     planned = []
     for row in rows:
-        size = afford(limit - spent, row.cost, row.size) if limit < math.inf else row.size
+        # More may be spent than there was, where costs are measured.
+        size = max(0, afford(limit - spent, row.cost, row.size)) if limit < math.inf else row.size
         spent += size * row.cost
         if size > 0:
             planned.append(row._replace(size=size, blocks=row.blocks[:size]))

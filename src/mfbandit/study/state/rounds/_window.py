@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from heapq import heapify
 
 from mfbandit.study.state.rounds._round import Round, Row
@@ -54,7 +54,10 @@ class Window(Round):
         return self._ready >= self.next_end > 0
 
     def count_row(self) -> tuple[Row, bool, list[float | None], int]:
-        """Let the first row count: the row, whether marked, its rewards, and how many called off had been out."""
+        """Let the first row count: the row, whether marked, its rewards, and how many called off had been out.
+
+        What was told of their costs is for `take_costs`.
+        """
         row, marked, end = self.rows[self.row], self.marked[self.row], self.ends[self.row]
         places = range(self.folded, end)
         paid = sum(self.waiting[place] is None and place in self.paid for place in places)
@@ -62,6 +65,23 @@ class Window(Round):
         self.folded = end
         self.row += 1
         return row, marked, [self.waiting.pop(place) for place in places], paid
+
+    def take_costs(self, start: int, rewards: Sequence[float | None]) -> list[tuple[bool, float | None, float]]:
+        """What was told of the costs of a row that has counted: if it counts, its cost, what failed attempts cost."""
+        places = enumerate(rewards, start=start)
+        return [
+            (reward is not None, self.costs.pop(place, None), self.lost.pop(place, 0.0)) for place, reward in places
+        ]
+
+    def look_at_limit(self, left: float, now: Callable[[Row], float]) -> None:
+        """Find from which row on nothing can be paid for with the money left; each costs what is expected `now`."""
+        self.barrier, place = float("inf"), self.folded
+        for row, _ in self.rows_out():
+            left -= row.size * now(row)
+            if left < 0.0:
+                self.barrier = place
+                return
+            place += row.size
 
     def call_off(self, arm: int, first: int) -> list[int]:
         """Call off the places of an arm from one on, those that have a reward, too; returns them."""
@@ -104,6 +124,9 @@ class Window(Round):
         self.size -= past
         self._ready -= past
         self.fresh = max(0, self.fresh - past)
+        self.barrier -= past
+        self.costs = {place - past: cost for place, cost in self.costs.items()}
+        self.lost = {place - past: cost for place, cost in self.lost.items()}
         self.folded = self.row = 0
         self.leases = {place - past: lease for place, lease in self.leases.items() if place >= past}
         self.waiting = {place - past: reward for place, reward in self.waiting.items()}

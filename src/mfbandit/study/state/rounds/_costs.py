@@ -1,0 +1,145 @@
+"""What the pulls of a study have really cost, and what the next ones are expected to cost.
+
+Costs count in the order of asking, as rewards do: what is expected follows from the log alone. A pull that costs
+nothing was taken from a cache, and says nothing of the next one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from mfbandit.core import Floats
+from mfbandit.errors import RewardError, StorageError
+from mfbandit.storage import json_text
+from mfbandit.study._reward_check import as_cost
+from mfbandit.study._settings import Settings
+from mfbandit.study.state.rounds._round import Row
+
+__all__ = ["Costs", "outcome_text", "read_cost"]
+
+#: Nothing is expected to cost less than this part of what costs most: policies divide by costs.
+_LEAST = 1e-9
+
+
+class Costs:
+    """What pulls cost: as declared, as measured, and as expected."""
+
+    def __init__(self, settings: Settings) -> None:
+        problem = settings.problem
+        self.declared: list[list[float]] = settings.seen.costs.tolist()
+        #: What one pull of each arm at each fidelity is expected to cost.
+        self.expected = self.declared
+        racing = settings.seen.blocks is not None
+        self._opening = [fidelity.block_cost if racing else 0.0 for fidelity in problem.fidelities]
+        self._measured = np.array([fidelity.measured is not None for fidelity in problem.fidelities])
+        self._shape = problem.costs.shape
+        #: Whether any cost was told that has counted.
+        self.known = False
+        self._stale = False
+        #: What pulls have cost beyond what was declared, by arm and fidelity.
+        self.beyond: Floats = np.zeros((0, 0))
+        self._sums = self._counts = self.beyond
+
+    def count(self, row: Row, cost: float) -> None:
+        """Note what a pull of a row has cost."""
+        self.add(row, cost - row.price)
+        cell = row.arm, row.fidelity
+        paid = cost - (self._opening[row.fidelity] if row.opens else 0.0)
+        if paid > 0.0:
+            self._sums[cell] += paid
+            self._counts[cell] += 1
+            self._stale = True
+
+    def count_row(self, row: Row, told: Iterable[tuple[bool, float | None, float]]) -> tuple[float, float]:
+        """Note what the pulls of a row have cost: whether each counts, its cost if told, and what attempts cost before.
+
+        Returns what they have cost beyond what was declared: those that count, and those that were called off.
+        """
+        beyond = called_off = 0.0
+        for counts, cost, failed in told:
+            more = failed + (0.0 if cost is None else cost - row.price)
+            if not counts:
+                # Its cost may have come before its arm was given up or not: nothing that is planned may depend on it.
+                called_off += more
+                continue
+            beyond += more
+            if cost is not None:
+                self.count(row, cost)
+            if failed:
+                self.add(row, failed)
+        return beyond, called_off
+
+    def add(self, row: Row, more: float) -> None:
+        """Note that a row has cost more, or less, than was declared."""
+        if not self.known:
+            self.known = True
+            self.beyond, self._sums, self._counts = (np.zeros(self._shape) for _ in range(3))
+        self.beyond[row.arm, row.fidelity] += more
+
+    def now(self, row: Row) -> float:
+        """What a pull of a row is expected to cost by now; what was expected when it was planned, if none was paid."""
+        if not self.known or not self._counts[row.arm, row.fidelity]:
+            return row.cost
+        mean = self._sums[row.arm, row.fidelity] / self._counts[row.arm, row.fidelity]
+        return float(mean) + (self._opening[row.fidelity] if row.opens else 0.0)
+
+    def renew(self) -> bool:
+        """Let what is expected follow from all costs that have counted; returns whether it has changed."""
+        if not self._stale:
+            return False
+        self._stale = False
+        self.expected = self._expected().tolist()
+        return True
+
+    def _expected(self) -> Floats:
+        """The mean cost of an arm at a fidelity.
+
+        Where none was paid, it is the declared one, times what the fidelity has cost beyond what was declared for it,
+        times what the arm has cost beyond others. A measured fidelity that was never paid for goes by the others.
+        """
+        declared, sums, counts = np.array(self.declared), self._sums, self._counts
+        planned = counts * declared
+        by_fidelity = _ratio(sums.sum(axis=0), planned.sum(axis=0))
+        measured = self._measured & ~np.isnan(by_fidelity)
+        usual = _ratio(sums[:, measured].sum(), planned[:, measured].sum())
+        unpaid = np.where(self._measured & ~np.isnan(usual), usual, 1.0)
+        by_fidelity = np.where(np.isnan(by_fidelity), unpaid, by_fidelity)
+        by_arm = _ratio(sums.sum(axis=1), (planned * by_fidelity).sum(axis=1))
+        guess = declared * by_fidelity * np.where(np.isnan(by_arm), 1.0, by_arm)[:, np.newaxis]
+        means = _ratio(sums, counts)
+        found = np.where(np.isnan(means), guess, means)
+        floored: Floats = np.maximum(found, _LEAST * found.max())
+        return floored
+
+
+def _ratio(over: Any, under: Any) -> Floats:
+    """A quotient, and NaN where it is one by 0."""
+    found: Floats = np.divide(over, under, out=np.full(np.shape(over), np.nan), where=np.asarray(under) > 0)
+    return found
+
+
+def outcome_text(cost: float | None, note: str | None) -> str | None:
+    """What the record of a result says beside the reward; None if that is nothing.
+
+    Examples
+    --------
+    >>> outcome_text(0.5, None), outcome_text(None, None)
+    ('{"cost":0.5}', None)
+    """
+    if cost is None and note is None:
+        return None
+    said = {key: value for key, value in (("cost", cost), ("note", note)) if value is not None}
+    return json_text(said)
+
+
+def read_cost(text: str) -> float | None:
+    """The cost that the record of a result says; None if it says none."""
+    try:
+        cost = json.loads(text).get("cost")
+        return None if cost is None else as_cost(cost)
+    except (ValueError, AttributeError, RewardError):
+        raise StorageError(f"the log holds a result that cannot be read: {text[:60]!r}") from None
