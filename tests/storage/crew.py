@@ -24,6 +24,12 @@ def reward_of(seed: int) -> float:
     return random.Random(seed).random() ** 2
 
 
+def cost_of(study, pull) -> float | None:
+    """What an evaluation costs, where that is measured; every fourth is taken from a cache."""
+    measured = study.problem.fidelities[pull.fidelity_index].measured
+    return (pull.seed % 4) * (1.0 + pull.arm_index) * 0.7 if measured else None
+
+
 def work(url: str, name: str, acknowledged: str, durable: str = "") -> None:
     from mfbandit.study import load_study
 
@@ -34,7 +40,7 @@ def work(url: str, name: str, acknowledged: str, durable: str = "") -> None:
         for pull in pulls:
             if durable and pull.seed % 7 == 0 and pull.id not in study.current().failures:
                 study.fail(pull, "the first time")
-            elif study.tell(pull, reward_of(pull.seed)):
+            elif study.tell(pull, reward_of(pull.seed), cost=cost_of(study, pull)):
                 os.write(file, f"{pull.id} {reward_of(pull.seed)!r}\n".encode())
         if not pulls:
             time.sleep(0.002)

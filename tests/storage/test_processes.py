@@ -15,7 +15,7 @@ from mfbandit.study import Study, create_study, load_study
 from mfbandit.study.state.rounds._round_record import dump_state, read_round
 
 CREW = Path(__file__).with_name("crew.py")
-reward_of = runpy.run_path(str(CREW))["reward_of"]
+reward_of, cost_of = (runpy.run_path(str(CREW))[name] for name in ("reward_of", "cost_of"))
 
 PROBLEM = mf.Problem(
     ["plain", 'it\'s "quoted"', "<b>bold</b>", "two\nlines"],
@@ -40,7 +40,7 @@ def play(study: Study, pulls: int) -> None:
     """Play a study in this process until so many pulls have counted."""
     while study.view().pulls < pulls:
         for pull in study.ask():
-            study.tell(pull, reward_of(pull.seed))
+            study.tell(pull, reward_of(pull.seed), cost=cost_of(study, pull))
 
 
 def assert_like_one_worker(study: Study, settings: dict[str, object]) -> None:
@@ -75,6 +75,19 @@ def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
     asked = study.current().asked
     play(study, asked)
     assert_all_there(study, confirmed, asked)
+    assert_like_one_worker(study, settings)
+    assert_like_one_worker(load_study(url), settings)
+
+
+def test_killed_workers_leave_costs_as_they_are(url: str, tmp_path: Path) -> None:
+    quick, exact = mf.Fidelity("quick", "measured", 0.2), mf.Fidelity("exact", 3.0, measured="told")
+    problem = mf.Problem(PROBLEM.arms, [quick, exact])
+    settings: dict[str, Any] = {"policy": "lucb-c:batch=3", "seed": 5, "max_cost": 1e6}
+    study = create_study(problem, storage=url, lease_seconds=0.2, durable=False, **settings)
+    confirmed = crew(study, workers=3, kills=6, folder=tmp_path)
+    play(study, study.current().asked)
+    assert confirmed
+    assert study.cost > 0
     assert_like_one_worker(study, settings)
     assert_like_one_worker(load_study(url), settings)
 
