@@ -84,3 +84,19 @@ def test_export_and_import(file, tmp_path, call, plain, complaint, command, good
     lines.write_text(lines.read_text()[:-20])
     assert "damaged or cut off" in complaint("import", lines, tmp_path / "third.db")
     assert "there is no folder" in complaint("export", db, tmp_path / "none" / "x.jsonl")
+
+
+def test_costs_are_told_and_measured(tmp_path, call, plain, complaint):
+    study = tmp_path / "mine.toml"
+    fidelities = '[problem]\narms = ["a", "b"]\nfidelities = [{ name = "only", cost = "seconds" }]\n'
+    study.write_text(fidelities)
+    call("run", study)
+    db = tmp_path / "mine.db"
+    call("ask", db, "-n", "2")
+    assert "what a pull costs at fidelity 'only' is measured" in complaint("tell", db, 0, "0.5")
+    assert plain("tell", db, 0, "0.5", "--cost", "2.5", "--note", "by hand")["counted"]
+    assert plain("fail", db, 1, "went home", "--cost", "1.5")["counted"]
+    assert plain("status", db)["cost"] == 4.0
+    run = tmp_path / "timed.toml"
+    run.write_text(f"max_cost = 1e-9\n{fidelities}[evaluator]\ncommand = \"sh -c 'echo 0.5' {{seed}}\"\n")
+    assert 0.0 < plain("run", run, code=1)["cost"] < 60.0

@@ -293,7 +293,7 @@ class StudyState(StudyProgress):
         """The rows that a policy has planned, cut where a pull would exceed the limit; whether that was so."""
         arms, columns = self.planner.arms, self.planner.columns
         listed = self.rows_with_starts([(arms[k], columns[m], n) for k, m, n in rows])
-        return cut_rows(listed, float(self.state.spent[0]), self.settings.limit)
+        return cut_rows(listed, self.costs, float(self.state.spent[0]), self.settings.limit)
 
     def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, each with the number of its first pull."""

@@ -225,7 +225,7 @@ class WideStudyState(StudyState):
         arms, columns = self.planner.arms, self.planner.columns
         most = ROW_LIMIT if self.race is None else 2**31
         listed = self.rows_with_starts([(arms[k], columns[m], min(n, most)) for k, m, n, _ in rows])
-        return cut_rows(listed, float(self.state.spent[0]) + self._cost_out(), self.settings.limit)
+        return cut_rows(listed, self.costs, float(self.state.spent[0]) + self._cost_out(), self.settings.limit)
 
     def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, each with the number of its first pull, after those that are out."""

@@ -23,6 +23,8 @@ __all__ = ["Costs", "outcome_text", "read_cost"]
 
 #: Nothing is expected to cost less than this part of what costs most: policies divide by costs.
 _LEAST = 1e-9
+#: What is not known at all is taken to cost so much where a limit has to be kept.
+_NOTHING = 1e-300
 
 
 class Costs:
@@ -36,6 +38,7 @@ class Costs:
         racing = settings.seen.blocks is not None
         self._opening = [fidelity.block_cost if racing else 0.0 for fidelity in problem.fidelities]
         self._measured = np.array([fidelity.measured is not None for fidelity in problem.fidelities])
+        self._guessed = [fidelity.guessed for fidelity in problem.fidelities]
         self._shape = problem.costs.shape
         #: Whether any cost was told that has counted.
         self.known = False
@@ -81,11 +84,22 @@ class Costs:
         self.beyond[row.arm, row.fidelity] += more
 
     def now(self, row: Row) -> float:
-        """What a pull of a row is expected to cost by now; what was expected when it was planned, if none was paid."""
-        if not self.known or not self._counts[row.arm, row.fidelity]:
+        """What a pull of a row is expected to cost by now, where a limit has to be kept.
+
+        It is what was paid for such pulls on average, else what was expected when it was planned. Where nothing is
+        declared, that may mean nothing: it goes by other arms then, and is next to nothing before the first result,
+        since a study whose limit is below a meaningless 1 would not begin.
+        """
+        cell, fidelity = (row.arm, row.fidelity), row.fidelity
+        opening = self._opening[fidelity] if row.opens else 0.0
+        if self.known and self._counts[cell]:
+            return float(self._sums[cell] / self._counts[cell]) + opening
+        if self._guessed[fidelity]:
             return row.cost
-        mean = self._sums[row.arm, row.fidelity] / self._counts[row.arm, row.fidelity]
-        return float(mean) + (self._opening[row.fidelity] if row.opens else 0.0)
+        paid = int(self._counts[:, fidelity].sum()) if self.known else 0
+        if paid:
+            return float(self._sums[:, fidelity].sum() / paid) + opening
+        return row.cost if row.cost != row.price else _NOTHING + opening
 
     def renew(self) -> bool:
         """Let what is expected follow from all costs that have counted; returns whether it has changed."""

@@ -156,8 +156,8 @@ class Round:
     def look_at_limit(self, left: float, now: Callable[[Row], float]) -> None:
         """Find from which place on nothing can be paid for with the money left.
 
-        Pulls of the row being played cost what they are expected to `now`, those after it what was expected when they
-        were planned: then all of them could be paid for.
+        Pulls of the row being played cost what they are expected to `now`, those after it what was expected when this
+        was asked for the first time in the round.
         """
         self.barrier = float("inf")
         if self.folded == self.size:
@@ -169,14 +169,13 @@ class Round:
             self.barrier = self.folded + paid
             return
         if not self._planned:
-            self._planned = list(accumulate((row.size * row.cost for row in self.rows), initial=0.0))
+            self._planned = list(accumulate((row.size * now(row) for row in self.rows), initial=0.0))
         goal = self._planned[self.row + 1] + left - paid * cost
         number = bisect_right(self._planned, goal, self.row + 1) - 1
         if number < len(self.rows):
             row = self.rows[number]
-            self.barrier = (
-                self.ends[number] - row.size + max(0, afford(goal - self._planned[number], row.cost, row.size))
-            )
+            each = (self._planned[number + 1] - self._planned[number]) / row.size
+            self.barrier = self.ends[number] - row.size + afford(goal - self._planned[number], each, row.size)
 
     def cost_at(self, place: int) -> float:
         """What a place that has a reward has cost."""

@@ -37,15 +37,16 @@ def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Seque
     return listed
 
 
-def cut_rows(rows: list[Row], spent: float, limit: float) -> tuple[list[Row], bool]:
+def cut_rows(rows: list[Row], costs: Costs, spent: float, limit: float) -> tuple[list[Row], bool]:
     """The rows of a round, cut where a pull would exceed the limit; whether that was so."""
     if limit == math.inf and all(map(_size, rows)):
         return rows, False  # as most are
     planned = []
     for row in rows:
         # More may be spent than there was, where costs are measured.
-        size = max(0, afford(limit - spent, row.cost, row.size)) if limit < math.inf else row.size
-        spent += size * row.cost
+        cost = costs.now(row)
+        size = max(0, afford(limit - spent, cost, row.size)) if limit < math.inf else row.size
+        spent += size * cost
         if size > 0:
             planned.append(row._replace(size=size, blocks=row.blocks[:size]))
         if size < row.size:
