@@ -79,7 +79,8 @@ def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
     assert_like_one_worker(load_study(url), settings)
 
 
-def test_killed_workers_leave_costs_as_they_are(url: str, tmp_path: Path) -> None:
+def test_killed_workers_leave_costs_as_they_are(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MFBANDIT_GROWS", "1")
     quick, exact = mf.Fidelity("quick", "measured", 0.2), mf.Fidelity("exact", 3.0, measured="told")
     problem = mf.Problem(PROBLEM.arms, [quick, exact])
     settings: dict[str, Any] = {"policy": "lucb-c:batch=3", "seed": 5, "max_cost": 1e6}
