@@ -23,6 +23,9 @@ class Outcome:
         what its fidelity says.
     note
         A text that is kept in the log.
+    seconds, worker, failed
+        How long it took, who did it, and how many attempts failed before that `Study.fail` was not told of; for whoever
+        looks later (`Study.to_frame`). A run fills in what is not said.
 
     Examples
     --------
@@ -37,3 +40,6 @@ class Outcome:
     reward: Any
     cost: Any = None
     note: str | None = None
+    seconds: Any = None
+    worker: str | None = None
+    failed: int | None = None

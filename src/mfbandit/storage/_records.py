@@ -7,7 +7,8 @@ whole number::
     ROUND    pull = number of its first pull   value = how much it says: CHANGES, ALL_NOTES or CHECKPOINT
                                                text = its rows and what `plan` noted (JSON)
     LEASE    pull                              value = until when it is handed out, 0 if taken back
-                                               text = for how many seconds, and which process has it
+                                               text = for how many seconds, and which process has it; after
+                                               the result how long it took and who did it, if told (JSON)
     RESULT   pull                              value = its reward
                                                text = what it cost and a note, where that was told (JSON)
     FAILURE  pull                              value = what the attempt cost, 0 if that was not told

@@ -140,16 +140,13 @@ class AskTell(Replica):
 
     def tell_all(self, rewards: Iterable[tuple[Pull | int, float | Outcome]]) -> list[bool]:
         """Report many rewards, as pairs of what `tell` takes, in one step; if one is refused, nothing is recorded."""
-        checked = []
-        for pull, found in rewards:
-            value, cost, note = self._check(found, pull)
-            checked.append(Report(pull, self._number(pull), value, RESULT, note, cost))
+        checked = [self._check(found, pull, self._number(pull)) for pull, found in rewards]
         self._study_state.maybe_compile()
         return self._report(checked)
 
     def check_outcome(self, pull: Pull, found: Any) -> None:
         """Raise RewardError if `tell` would refuse what an evaluation of a pull brings."""
-        self._check(found, pull)
+        self._check(found, pull, pull.id)
 
     def fail(self, pull: Pull | int, reason: str = "", *, cost: float = 0.0) -> bool:
         """Report that the evaluation of a pull failed.
@@ -251,7 +248,7 @@ class AskTell(Replica):
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), list[Record]()
             verdicts.clear()
-            for pull, number, value, kind, text, cost in reports:
+            for pull, number, value, kind, text, cost, work in reports:
                 if number >= study_state.asked and self._may_plan():
                     self._plan(records)
                 verdict = self._verdict(pull, number)
@@ -267,6 +264,8 @@ class AskTell(Replica):
                     else:
                         study_state.failure(number, text or "", value)
                     records.append(Record(kind, number, value, text))
+                    if work is not None:
+                        records.append(Record(LEASE, number, 0.0, work))
                     # A result counts whoever brings it; what to ask next is not for other code to say.
                     if self._may_plan():
                         self._plan(records)

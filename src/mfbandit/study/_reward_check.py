@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit._checks import is_number
+from mfbandit._checks import is_number, whole_number
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.model import Outcome, Problem, Pull, RewardKind
-from mfbandit.storage import RESULT
+from mfbandit.storage import RESULT, json_text
 
-__all__ = ["OutcomeCheck", "Report", "RewardCheck", "as_cost", "check_lease", "plain_text"]
+__all__ = ["OutcomeCheck", "Report", "RewardCheck", "as_cost", "check_lease", "plain_text", "work_text"]
 
 #: Gaussian rewards beyond this would overflow when squared and summed.
 _HUGE = 1e150
@@ -74,27 +74,30 @@ class Report(NamedTuple):
     text: str | None = None
     """Why it failed, or a note to its reward."""
     cost: float | None = None
+    work: str | None = None
+    """How long it took, and who did it: `work_text`."""
 
 
 class OutcomeCheck:
-    """Turns what an evaluation brings into a reward, a cost and a note, or refuses it."""
+    """Turns what an evaluation brings into a report, or refuses it."""
 
     def __init__(self, problem: Problem) -> None:
         self._reward = RewardCheck(problem.reward)
         #: The names of fidelities whose cost must be told.
         self.measured = {m: one.name for m, one in enumerate(problem.fidelities) if one.measured is not None}
 
-    def __call__(self, found: Any, pull: Pull | int) -> tuple[float, float | None, str | None]:
-        """Check what an evaluation of a pull brings."""
-        cost = note = None
+    def __call__(self, found: Any, pull: Pull | int, number: int) -> Report:
+        """Check what an evaluation of a pull, which has this number, brings."""
+        cost = note = work = None
         if isinstance(found, Outcome):
             cost = None if found.cost is None else as_cost(found.cost)
             note = None if found.note is None else plain_text(found.note)
+            work = work_text(found.seconds, found.worker, found.failed)
             found = found.reward
         reward = self._reward(found)
         if self.measured and isinstance(pull, Pull):
             self.check_told(pull.fidelity_index, cost)
-        return reward, cost, note
+        return Report(pull, number, reward, RESULT, note, cost, work)
 
     def check_told(self, fidelity: int, cost: float | None) -> None:
         """Refuse a reward without its cost where nobody else knows it."""
@@ -132,6 +135,26 @@ def as_cost(cost: Any) -> float:
     if not 0.0 <= number < math.inf:
         raise RewardError(f"the cost of a pull must be a finite number >= 0, got {_shown(cost)}")
     return number + 0.0
+
+
+def work_text(seconds: Any, worker: Any, failed: Any = None) -> str | None:
+    """What the log says of who did a pull and how long it took; None if that was not told.
+
+    Examples
+    --------
+    >>> work_text(0.25, "anna"), work_text(None, None)
+    ('{"seconds":0.25,"worker":"anna"}', None)
+    """
+    said: dict[str, Any] = {}
+    if seconds is not None:
+        if not is_number(seconds) or not 0.0 <= seconds < math.inf:
+            raise RewardError(f"the seconds that a pull took must be a finite number >= 0, got {_shown(seconds)}")
+        said["seconds"] = round(float(seconds), 6)
+    if worker is not None:
+        said["worker"] = plain_text(worker)
+    if failed:
+        said["failed"] = whole_number("failed", failed, 0)
+    return json_text(said) if said else None
 
 
 def check_lease(seconds: Any) -> float:

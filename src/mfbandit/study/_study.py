@@ -240,7 +240,11 @@ class Study(ChangingStudy):
         return optimize(self, evaluate, **options)
 
     def to_frame(self) -> Any:
-        """One row per pull that has a result, in the order of asking, as a pandas data frame."""
+        """One row per pull that has a result, in the order of asking, as a pandas data frame.
+
+        It has the number, round, arm, fidelity, cost and reward of a pull; block and item, where there are blocks; how
+        many seconds it took and who did it, where that was told, as by every run; and at which attempt it came.
+        """
         from mfbandit.study.api._export import study_frame
 
         return study_frame(self)

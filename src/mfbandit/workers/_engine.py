@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import platform
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
@@ -62,6 +65,15 @@ class Evaluated(NamedTuple):
 
     found: Any
     seconds: float
+    worker: str
+    """Who evaluated it: machine, process and, unless it is the main one, thread."""
+
+    @classmethod
+    def since(cls, began: float, found: Any) -> Evaluated:
+        """What was evaluated here from a moment of `time.perf_counter` until now."""
+        thread = threading.current_thread()
+        name = "" if thread is threading.main_thread() else f" {thread.name}"
+        return cls(found, time.perf_counter() - began, f"{platform.node()}:{os.getpid()}{name}")
 
 
 def evaluate_now(evaluate: Evaluate, pull: Pull) -> Evaluated:
@@ -70,7 +82,7 @@ def evaluate_now(evaluate: Evaluate, pull: Pull) -> Evaluated:
     found = evaluate(pull)
     if inspect.isawaitable(found):
         found = asyncio.run(_awaited(found))
-    return Evaluated(found, time.perf_counter() - began)
+    return Evaluated.since(began, found)
 
 
 def evaluate_elsewhere(evaluate: Evaluate, pull: Pull) -> Evaluated:

@@ -118,7 +118,7 @@ class AsyncioLoop:
         """Evaluate a pull; what would end the loop is a failure of the pull."""
         began = time.perf_counter()
         try:
-            return Evaluated(await self._evaluate(pull), time.perf_counter() - began)
+            return Evaluated.since(began, await self._evaluate(pull))
         except (SystemExit, KeyboardInterrupt) as error:
             raise RemoteFailure.of(error) from None
 

@@ -1,7 +1,8 @@
 """Studies as files of JSON lines, and as data frames.
 
 The first line of a file is the header of the study; every other line is one record of its log, in order.
-Leases are left out: whoever goes on with an imported study is handed the pulls that were out.
+Leases are left out: whoever goes on with an imported study is handed the pulls that were out. How long a pull took and
+who did it stands in the log beside leases, and in a line of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,7 +32,7 @@ from mfbandit.storage import (
     open_storage,
     record_line,
 )
-from mfbandit.study._reward_check import RewardCheck, as_cost, plain_text
+from mfbandit.study._reward_check import RewardCheck, as_cost, plain_text, work_text
 from mfbandit.study._settings import Header, Settings, read_header, write_header
 from mfbandit.study.api._open_study import check_name, open_study
 from mfbandit.study.state._study_blocks import missing_cells
@@ -45,13 +47,20 @@ if TYPE_CHECKING:
 __all__ = ["export_study", "import_study", "logged_pulls", "study_frame"]
 
 
+#: What lines are called that say how long a pull took, and who did it.
+_WORK = "work"
+
+
 def export_study(study: Study, path: str | os.PathLike[str]) -> None:
     """Write a study to a file of JSON lines; the file appears when it is complete."""
     header = json.loads(write_header(Header(study.made_with, study.identity, study.code.digest)))
     with complete_file(path) as file:
         file.write(json.dumps({"mfbandit": "study", "name": study.name, **header}) + "\n")
-        for record in kept_records(study.storage.log(study.name)):
-            file.write(record_line(*record))
+        for kind, pull, value, text in study.storage.log(study.name).read(0):
+            if kind != LEASE:
+                file.write(record_line(kind, pull, value, text))
+            elif _is_work(text):
+                file.write(json.dumps({"kind": _WORK, "pull": pull, **json.loads(text or "{}")}) + "\n")
 
 
 def import_study(path: str | os.PathLike[str], storage: str | Storage | None = None, name: str | None = None) -> Study:
@@ -114,10 +123,34 @@ def study_frame(study: Study) -> Any:
         "block": [pull.block for pull, _ in told],
         "cost": [pull.cost for pull, _ in told],
         "reward": [reward for _, reward in told],
+        **_work(study, [pull.pull for pull, _ in told]),
     }
     if problem.blocks is None:
         del columns["block"]
+    elif problem.blocks != "unlimited":
+        columns["item"] = columns["block"]
     return optional("pandas", "data frames need pandas", "pandas").DataFrame(columns)
+
+
+def _work(study: Study, pulls: Sequence[int]) -> dict[str, list[Any]]:
+    """How long pulls took, who did them, and at which attempt."""
+    failed: Counter[int] = Counter()
+    work: dict[int, dict[str, Any]] = {}
+    for record in study.storage.log(study.name).read(0):
+        if record[0] == FAILURE:
+            failed[record[1]] += 1
+        elif record[0] == LEASE and _is_work(record[3]):
+            work[record[1]] = json.loads(record[3] or "{}")
+    return {
+        "duration": [work.get(pull, {}).get("seconds", math.nan) for pull in pulls],
+        "worker": [work.get(pull, {}).get("worker") for pull in pulls],
+        "attempt": [failed[pull] + work.get(pull, {}).get("failed", 0) + 1 for pull in pulls],
+    }
+
+
+def _is_work(text: str | None) -> bool:
+    """Whether the record of a lease says what was done, and not for how long it lasts."""
+    return text is not None and text.startswith("{")
 
 
 class LoggedPull(NamedTuple):
@@ -189,7 +222,7 @@ def _checked_records(lines: Iterator[Any], settings: Settings, path: str) -> lis
 
 def _from_line(line: Any, check: RewardCheck) -> Record:
     """Read one line of a file back into a record."""
-    kind, pull = KINDS.index(line["kind"]), line["pull"]
+    kind, pull = LEASE if line["kind"] == _WORK else KINDS.index(line["kind"]), line["pull"]
     if isinstance(pull, bool) or not isinstance(pull, int) or not 0 <= pull < 2**63:
         raise ValueError(f"pull {pull!r} is not a number of a pull")
     if kind == RESULT:
@@ -205,7 +238,10 @@ def _from_line(line: Any, check: RewardCheck) -> Record:
                 raise ValueError(f"row {[arm, fidelity, count]} is not an arm, a fidelity and a number of pulls")
         return Record(kind, pull, extent_of(body), json_text(body))
     if kind == LEASE:
-        raise ValueError("files hold no leases")
+        work = work_text(line.get("seconds"), line.get("worker"), line.get("failed"))
+        if line["kind"] != _WORK or work is None:
+            raise ValueError("files hold no leases")
+        return Record(kind, pull, 0.0, work)
     if kind == SETTING:
         changes = {key: value for key, value in line.items() if key not in ("kind", "pull", "skips")}
         return Record(kind, pull, float(bool(line.get("skips", False))), json_text(changes))
@@ -215,6 +251,8 @@ def _from_line(line: Any, check: RewardCheck) -> Record:
 def _check_awaited(study_state: StudyState, record: Record) -> None:
     """Refuse news of a pull that was not asked for, or that has its result."""
     if record.kind in (ROUND, SETTING):
+        return
+    if record.kind == LEASE and record.pull < study_state.asked:
         return
     position = record.pull - study_state.round.first
     if not 0 <= position < study_state.round.size or study_state.round.told(position):

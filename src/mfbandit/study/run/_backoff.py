@@ -130,6 +130,11 @@ class Backoff:
         trouble = self._troubles.get(pull.id)
         return 0 if trouble is None else trouble.attempts
 
+    def withheld(self, pull: Pull) -> int:
+        """How many failures of a pull were not recorded."""
+        trouble = self._troubles.get(pull.id)
+        return 0 if trouble is None else trouble.withheld
+
     def succeeded(self, pull: Pull) -> str | None:
         """An evaluation brought a reward; returns a line for people if that ends a pause."""
         cell = (pull.arm, pull.fidelity)

@@ -39,14 +39,15 @@ class Evaluation:
         except CancelledError as cancelled:
             return cancelled
 
-    def outcome(self) -> Any:
-        """What it brought; raises what went wrong."""
-        found, seconds = self.future.result()
+    def outcome(self, failed: int = 0) -> Outcome:
+        """What it brought after so many failures that nobody recorded; raises what went wrong."""
+        found, seconds, worker = self.future.result()
         if self.place is not None:
             found, seconds = found[self.place], seconds / len(found)
-        if not self.timed or (isinstance(found, Outcome) and found.cost is not None):
-            return found
-        return replace(found, cost=seconds) if isinstance(found, Outcome) else Outcome(found, seconds)
+        if not isinstance(found, Outcome):
+            return Outcome(found, seconds if self.timed else None, None, seconds, worker, failed)
+        said = {"cost": seconds if self.timed else None, "seconds": seconds, "worker": worker, "failed": failed}
+        return replace(found, **{key: value for key, value in said.items() if getattr(found, key) is None})
 
 
 def batch_size(evaluate: Evaluate) -> int:

@@ -267,7 +267,7 @@ class _Run:
         """Report the rewards of evaluations, in one step; returns the pulls whose rewards are none to be refused."""
         rewards: list[tuple[Pull, Any]] = []
         for evaluation in evaluations:
-            rewards.append((evaluation.pull, evaluation.outcome()))
+            rewards.append((evaluation.pull, evaluation.outcome(self.backoff.withheld(evaluation.pull))))
             try:
                 self.study.check_outcome(*rewards[-1])
             except RewardError as refused:
