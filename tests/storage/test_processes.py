@@ -47,7 +47,7 @@ def assert_like_one_worker(study: Study, settings: dict[str, object]) -> None:
     """Compare a study with one that a single undisturbed worker played in memory."""
     alone = create_study(study.problem, **settings)  # type: ignore[arg-type]
     play(alone, study.view().pulls)
-    assert study.to_frame().equals(alone.to_frame())
+    assert study.to_frame().loc[:, :"reward"].equals(alone.to_frame().loc[:, :"reward"])
     assert (study.best, study.status, study.cost) == (alone.best, alone.status, alone.cost)
     assert dump_state(study.current().state) == dump_state(alone.current().state)
 

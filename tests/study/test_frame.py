@@ -1,5 +1,6 @@
 """What a study keeps of every pull, for whoever looks later."""
 
+import hashlib
 import os
 
 import pytest
@@ -40,6 +41,9 @@ def test_it_says_who_did_a_pull_how_long_it_took_and_at_which_attempt(tmp_path, 
     assert (frame["item"] == frame["block"]).all()
 
     study.export(tmp_path / "study.jsonl")
+    lines = (tmp_path / "study.jsonl").read_bytes().splitlines(keepends=True)[1:]
+    counted = b"".join(line for line in lines if not line.startswith(b'{"kind": "work"'))
+    assert hashlib.sha256(counted).hexdigest() == study.log_digest()
     copied = import_study(tmp_path / "study.jsonl")
     pandas.testing.assert_frame_equal(copied.to_frame(), frame)
     assert copied.known_digest() == study.known_digest()

@@ -3,9 +3,9 @@ r"""The digest of a log: one number that changes when any record that counts doe
 It is the SHA-256 of the lines that an export of the study has after its first one. So it can be had from an
 exported file without this package::
 
-    tail -n +2 study.jsonl | sha256sum
+    tail -n +2 study.jsonl | grep -v '^{"kind": "work"' | sha256sum
 
-Leases are no part of it: they say who works on what, not what came out.
+Leases are no part of it: they say who works on what and who did it, not what came out.
 
 A database keeps, with the last record of each step, the first eight bytes of the digest up to there (its
 seal). Records that were changed, swapped or left out no longer agree with the next seal.
