@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mfbandit.cli.commands._bounds import bounds
 from mfbandit.cli.commands._catalogue import instances, policies
+from mfbandit.cli.commands._compare_command import compare
 from mfbandit.cli.commands._demo import demo
 from mfbandit.cli.commands._forecast_command import forecast
 from mfbandit.cli.commands._reproduce_command import reproduce
@@ -43,6 +44,7 @@ COMMANDS: list[Command] = [
     Command(demo, LOOK),
     Command(instances, LOOK),
     Command(policies, LOOK),
+    Command(compare, STUDIES),
     Command(run, STUDIES),
     Command(status, STUDIES),
     Command(best, STUDIES),

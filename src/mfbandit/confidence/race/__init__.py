@@ -6,6 +6,7 @@ from mfbandit.confidence.race._cells import Cells
 from mfbandit.confidence.race._lane import Lane
 from mfbandit.confidence.race._race import Race
 from mfbandit.confidence.race._rules import (
+    BETS,
     BLOCKS_WITHOUT_NOISE,
     LEAST_SQUARES,
     STUDENT_LED,
@@ -17,6 +18,7 @@ from mfbandit.confidence.race._rules import (
 from mfbandit.confidence.race._student import ascending, at_most, log_student, lower_median
 
 __all__ = [
+    "BETS",
     "BLOCKS_WITHOUT_NOISE",
     "LEAST_SQUARES",
     "STUDENT_LED",

@@ -1,0 +1,109 @@
+"""``mfbandit compare``: which of several systems is best, from logs of their scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mfbandit.cli._options import Delta, Json
+from mfbandit.cli._output import print_json, print_table
+from mfbandit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from mfbandit.logs import LogComparison
+
+__all__ = ["compare"]
+
+
+def compare(
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOGS...", help="Files and folders of scores; NAME=FILE names a system.", show_default=False
+        ),
+    ],
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="The score to compare by, where logs hold several; in a CSV file its column.", show_default=False
+        ),
+    ] = None,
+    delta: Delta = 0.05,
+    epsilon: Annotated[float, typer.Option(help="A system this close to the best is good enough.")] = 0.0,
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once",
+            help="The number of items was fixed before anybody looked, and this is the only look: shows more where "
+            "answers are right or wrong.",
+        ),
+    ] = False,
+    range_: Annotated[
+        str | None,
+        typer.Option(
+            "--range", metavar="LOW,HIGH", help="What a score can be at least and at most.", show_default="0,1"
+        ),
+    ] = None,
+    lower: Annotated[bool, typer.Option("--lower-is-better", help="Smaller scores are better.")] = False,
+    missing: Annotated[
+        str,
+        typer.Option(help="Items with a missing score: 'out' leaves them out, 'worst' counts the worst score."),
+    ] = "out",
+    json: Json = False,
+) -> None:
+    """Say which system is best by the scores that you have, by how much, how sure, and how many items would settle it.
+
+    Reads logs of Inspect (.eval, .json), samples of lm-evaluation-harness (samples_*.jsonl), outputs of promptfoo
+    (.json), and CSV or JSON lines with item, system and score (or CSV with a column for every system). Exit code 0 if
+    it is settled, 1 if not.
+
+    Example: [bold]mfbandit compare scores.csv[/bold]
+
+    Example: [bold]mfbandit compare old=logs/monday.eval new=logs/tuesday.eval --epsilon 0.01[/bold]
+    """
+    from mfbandit.logs import Reading
+    from mfbandit.logs import compare as find
+
+    reading = Reading(metric, _read_range(range_), lower, missing)
+    found = find(logs, delta=delta, epsilon=epsilon, once=once, reading=reading)
+    if json:
+        print_json(found.to_json())
+    else:
+        _show(found)
+    if not found.settled:
+        raise typer.Exit(1)
+
+
+def _read_range(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise InvalidInput(f"the range must be LOW,HIGH, such as 0,10, got {text!r}") from None
+    return low, high
+
+
+def _show(found: LogComparison) -> None:
+    from mfbandit.formatting import percent, shown
+
+    def number(value: float) -> str:
+        return f"{value:.4g}"
+
+    rows = [[shown(found.best), number(found.mean), "", "", "", ""]]
+    rows += [
+        [
+            shown(rival.system),
+            number(rival.mean),
+            number(rival.ahead),
+            number(rival.at_least),
+            number(rival.at_most),
+            percent(rival.confidence),
+        ]
+        for rival in found.rivals
+    ]
+    print_table(["system", f"mean {shown(found.metric)}", "behind by", "at least", "at most", "not the best"], rows)
+    print()
+    for sentence in (found.about_these, found.about_all, found.about_more, found.rests_on, *found.notes):
+        print(sentence)

@@ -1,0 +1,29 @@
+"""Logs that people already have: which of several systems is best, from scores on the same items.
+
+>>> from mfbandit import logs
+>>> logs.compare("no_such_file.csv")
+Traceback (most recent call last):
+mfbandit.errors.InvalidInput: there is no file 'no_such_file.csv'
+
+What stands here is for other rooms; modules with an underscore are private to this one, which imports only from the
+rooms above it in CONTRIBUTING.md.
+"""
+
+from mfbandit.logs._items_needed import ItemsNeeded
+from mfbandit.logs._log_comparison import LogComparison, Rival, compare, compare_table
+from mfbandit.logs._open_logs import read_logs
+from mfbandit.logs._rows import LogRow
+from mfbandit.logs._score_table import Reading, ScoreTable, score_table
+
+__all__ = [
+    "ItemsNeeded",
+    "LogComparison",
+    "LogRow",
+    "Reading",
+    "Rival",
+    "ScoreTable",
+    "compare",
+    "compare_table",
+    "read_logs",
+    "score_table",
+]
