@@ -11,6 +11,7 @@ rooms above it in CONTRIBUTING.md.
 
 from mfbandit.logs._items_needed import ItemsNeeded
 from mfbandit.logs._log_comparison import LogComparison, Rival, compare, compare_table
+from mfbandit.logs._model_race import ModelRace
 from mfbandit.logs._open_logs import read_logs
 from mfbandit.logs._rows import LogRow
 from mfbandit.logs._score_table import Reading, ScoreTable, score_table
@@ -19,6 +20,7 @@ __all__ = [
     "ItemsNeeded",
     "LogComparison",
     "LogRow",
+    "ModelRace",
     "Reading",
     "Rival",
     "ScoreTable",

@@ -31,7 +31,8 @@ Floats = npt.NDArray[np.float64]
 
 #: Shares of the level in a single look: for who wins the items that differ, and for each end of how many differ.
 _WHO, _HOW_MANY = 0.9, 0.05
-_STEPS = 60
+#: Halvings of the interval in which a bound, or the logarithm of a level, is looked for.
+_BOUND_STEPS, _LEVEL_STEPS = 24, 36
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Judgement:
         """The least that the mean can be: a lower bound at a level."""
         if self.log_p(differences, -1.0) > log_level:
             return -1.0
-        return _last(lambda shift: self.log_p(differences, shift) <= log_level, -1.0, 1.0)
+        return _last(lambda shift: self.log_p(differences, shift) <= log_level, -1.0, 1.0, _BOUND_STEPS)
 
 
 class AnyTime(Judgement):
@@ -138,7 +139,7 @@ class Once(Judgement):
             return float(stats.binom.logsf(won - 1, differing, 0.5) - math.log(_WHO))
         if self._bound(differences, 0.0) <= shift:
             return 0.0
-        return _last(lambda level: self._bound(differences, level) <= shift, -700.0, 0.0)
+        return _last(lambda level: self._bound(differences, level) <= shift, -700.0, 0.0, _LEVEL_STEPS)
 
     def log_p_best(self, logs: Floats) -> float:
         """A union over who might be better."""
@@ -172,14 +173,14 @@ def judgement(once: bool) -> Judgement:
 def log_mean_exp(logs: Floats) -> float:
     """Log of the mean of exponentials."""
     top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).mean()))
+    return top + math.log(float(np.exp(logs - top).sum()) / logs.size)
 
 
-def _last(true_at: Callable[[float], bool], low: float, high: float) -> float:
+def _last(true_at: Callable[[float], bool], low: float, high: float, steps: int) -> float:
     """The last point of an interval up to which a statement is true, which is true at its beginning; from below."""
     if true_at(high):
         return high
-    for _ in range(_STEPS):
+    for _ in range(steps):
         middle = 0.5 * (low + high)
         if true_at(middle):
             low = middle

@@ -13,7 +13,7 @@ from mfbandit._checks import closest, is_number, one_of
 from mfbandit.errors import InvalidInput
 from mfbandit.logs._rows import LogRow, as_score
 
-__all__ = ["MISSING", "Reading", "ScoreTable", "score_table"]
+__all__ = ["MISSING", "Reading", "ScoreTable", "metric_of", "score_table"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,7 +72,7 @@ def score_table(rows: Sequence[LogRow], reading: Reading | None = None) -> Score
     ([[1.0], [0.0]], ("1 of 2 items is left out: not all systems have it ('b' lacks 1).",))
     """
     reading = reading or Reading()
-    metric = _metric(rows, reading.metric)
+    metric = metric_of(rows, reading.metric)
     systems = list(dict.fromkeys(row.system for row in rows))
     if len(systems) < 2:
         raise InvalidInput(f"the logs hold one system only, {systems[0]!r}; name files, NAME=FILE, to tell them apart")
@@ -95,7 +95,7 @@ def score_table(rows: Sequence[LogRow], reading: Reading | None = None) -> Score
     return ScoreTable(tuple(systems), names, values, metric, (low, high), tuple(notes))
 
 
-def _metric(rows: Sequence[LogRow], wanted: str | None) -> str:
+def metric_of(rows: Sequence[LogRow], wanted: str | None) -> str:
     """The full name of the metric that is meant."""
     known = list(dict.fromkeys(name for row in rows for name in row.scores))
     if not known:
