@@ -2,10 +2,10 @@
 
     python benchmarks/logs.py [--runs 2000] [--seed 1]
 
-Errors: the best of K systems is ahead by next to nothing, so that nearly every claim of another one is wrong. A log grows
-from 50 items to 1,600 and is looked at six times; a run is wrong if it ever claims that a system is the best which is
-not. Beside it the claims of a single look at 400 items, those of six "single" looks, and of the paired z-test without a
-correction at one look. Coverage: a run in which an interval ever misses is counted.
+Errors: the best of K systems is ahead by next to nothing, so that nearly every claim of another one is wrong. A log
+grows from 50 items to 1,600 and is looked at six times; a run is wrong if it ever claims that a system is the best
+which is not. Beside it the claims of a single look at 400 items, those of six "single" looks, and of the paired z-test
+without a correction at one look. Coverage: a run in which an interval ever misses is counted.
 
 Items needed: fresh random problems, logs of 150 items that settle nothing; then as many items as were foretold.
 """

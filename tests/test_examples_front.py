@@ -31,6 +31,15 @@ def test_a_gate_for_a_prompt(capsys, tmp_path):
         gate(tmp_path)
 
 
+def test_comparing_logs(capsys):
+    runpy.run_path(str(EXAMPLES / "compare_logs.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert out.startswith("On these 150 items 'step by step' has the best mean")
+    assert "would settle it with an even chance" in out
+    assert "'step by step' is the best with confidence 9" in out
+    assert out.endswith("These items are enough.\n")
+
+
 def test_ads_without_their_data(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "argv", ["ads.py", str(tmp_path)])
     with pytest.raises(SystemExit) as end:

@@ -53,7 +53,7 @@ def test_items_of_one_name_must_have_one_text(tmp_path):
     changed = first.read_text().replace('"doc_hash": "b8e7', '"doc_hash": "0000')
     (tmp_path / "other").mkdir()
     write(tmp_path / "other" / first.name, changed)
-    with pytest.raises(InvalidInput, match="line 1 of .* and line 1 of .* one name and different texts"):
+    with pytest.raises(InvalidInput, match=r"line 1 of .* and line 1 of .* one name and different texts"):
         table(first, tmp_path / "other", metric="acc")
 
 
