@@ -19,7 +19,7 @@ import time
 import numpy as np
 from scipy.special import ndtr
 
-from mfbandit.logs import ScoreTable, compare_table
+from mfbandit.logs import ScoreTable, compare_table, control_table
 
 LOOKS = (50, 100, 200, 400, 800, 1600)
 
@@ -73,6 +73,24 @@ def errors(law: str, systems: int, rho: float, delta: float, runs: int, seed: in
     return {key: count / runs for key, count in wrong.items()}
 
 
+def control_errors(law: str, rho: float, delta: float, runs: int, seed: int) -> dict[str, float]:
+    """Shares of runs in which a verdict beside a control is wrong: two are as good as it, two better by epsilon."""
+    rng = np.random.default_rng([seed, 3, int(100 * rho), len(law)])
+    means, epsilon = np.array([0.6, 0.6, 0.6, 0.65, 0.65]), 0.05
+    wrong = dict.fromkeys(("any time", "once", "once, six looks"), 0)
+    for _ in range(runs):
+        values = draw(rng, law, means, LOOKS[-1], rho)
+        ever = dict.fromkeys(wrong, False)
+        for items in LOOKS:
+            for once in (False, True):
+                found = control_table(table(values[:, :items]), "s0", delta, epsilon, once)
+                missed = bool({"s1", "s2"} & set(found.better) or {"s3", "s4"} & set(found.not_better))
+                ever["once, six looks" if once else "any time"] |= missed
+                ever["once"] |= once and items == 400 and missed
+        wrong = {key: wrong[key] + ever[key] for key in wrong}
+    return {key: count / runs for key, count in wrong.items()}
+
+
 def settling(law: str, once: bool, runs: int, seed: int) -> dict[str, float]:
     """Of logs that settle nothing: how often as many items as were foretold do."""
     rng = np.random.default_rng([seed, 7, once, len(law)])
@@ -116,6 +134,10 @@ def main() -> None:
                     found = errors(law, systems, rho, delta, options.runs, options.seed)
                     shown = "  ".join(f"{key} {share:.4f}" for key, share in found.items())
                     print(f"delta {delta}, {law}, K = {systems}, rho = {rho}: {shown}", flush=True)
+            for rho in (0.0, 0.8):
+                found = control_errors(law, rho, delta, options.runs, options.seed)
+                shown = "  ".join(f"{key} {share:.4f}" for key, share in found.items())
+                print(f"control, delta {delta}, {law}, rho = {rho}: {shown}", flush=True)
     for law in ("right or wrong", "grades"):
         for once in (False, True):
             found = settling(law, once, options.runs // 4, options.seed)

@@ -53,6 +53,15 @@ def test_what_is_not_settled_has_exit_code_1_and_a_number_of_items(call, plain, 
     assert needed["even"] > 300
 
 
+def test_systems_beside_a_control(call, plain, scores):
+    lines = call("compare", scores, "--control", "short", "--epsilon", "0.2").out.splitlines()
+    assert lines[1].startswith("short")
+    assert lines[5] == "'step by step': better than 'short'."
+    assert lines[6] == "'careful': not better than 'short' by more than 0.2."
+    found = plain("compare", scores, "--control", "short", code=1)
+    assert (found["better"], found["open"]) == (["step by step"], ["careful"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -62,6 +71,7 @@ def test_what_is_not_settled_has_exit_code_1_and_a_number_of_items(call, plain, 
         (["--missing", "zero"], "missing must be one of out, worst, got 'zero'"),
         (["--delta", "0"], "delta must lie strictly between 0 and 1"),
         (["--epsilon", "nan"], "epsilon must be a number >= 0, got nan"),
+        (["--control", "shrt"], "there is no system 'shrt'; did you mean 'short'?"),
         (["more.csv"], "there is no file 'more.csv'"),
     ],
 )

@@ -9,6 +9,7 @@ What stands here is for other rooms; modules with an underscore are private to t
 rooms above it in CONTRIBUTING.md.
 """
 
+from mfbandit.logs._control import Challenger, ControlComparison, compare_with_control, control_table
 from mfbandit.logs._items_needed import ItemsNeeded
 from mfbandit.logs._log_comparison import LogComparison, Rival, compare, compare_table
 from mfbandit.logs._model_race import ModelRace
@@ -17,6 +18,8 @@ from mfbandit.logs._rows import LogRow
 from mfbandit.logs._score_table import Reading, ScoreTable, score_table
 
 __all__ = [
+    "Challenger",
+    "ControlComparison",
     "ItemsNeeded",
     "LogComparison",
     "LogRow",
@@ -26,6 +29,8 @@ __all__ = [
     "ScoreTable",
     "compare",
     "compare_table",
+    "compare_with_control",
+    "control_table",
     "read_logs",
     "score_table",
 ]

@@ -18,21 +18,26 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mfbandit._checks import fraction, is_number
 from mfbandit._optional import optional
 from mfbandit.confidence.race import BETS
+from mfbandit.errors import InvalidInput
 
-__all__ = ["AnyTime", "Differences", "Judgement", "Once", "judgement"]
+__all__ = ["AnyTime", "Differences", "Judgement", "Once", "check_levels", "judgement"]
 
 Floats = npt.NDArray[np.float64]
 
 #: Shares of the level in a single look: for who wins the items that differ, and for each end of how many differ.
 _WHO, _HOW_MANY = 0.9, 0.05
 #: Halvings of the interval in which a bound, or the logarithm of a level, is looked for.
-_BOUND_STEPS, _LEVEL_STEPS = 24, 36
+_BOUND_STEPS, _LEVEL_STEPS = 24, 26
+#: Smaller levels are not told apart.
+_LEAST = 1e-300
 
 
 @dataclass(frozen=True)
@@ -134,12 +139,12 @@ class Once(Judgement):
         if not differences.whole:
             return AnyTime().log_p(differences, shift)
         if shift == 0.0:
-            stats = optional("scipy.stats", "comparing logs needs SciPy")
-            won, differing = differences.count(1.0), differences.count(1.0) + differences.count(-1.0)
-            return float(stats.binom.logsf(won - 1, differing, 0.5) - math.log(_WHO))
-        if self._bound(differences, 0.0) <= shift:
-            return 0.0
-        return _last(lambda level: self._bound(differences, level) <= shift, -700.0, 0.0, _LEVEL_STEPS)
+            won, lost = differences.count(1.0), differences.count(-1.0)
+            # The chance of so many wins or more among as many items that differ, each won by a toss of a coin.
+            tail = float(_special().betainc(won, lost + 1, 0.5)) if won else 1.0
+            return math.log(max(tail, _LEAST)) - math.log(_WHO)
+        # From above: the level must be one at which the bound passes.
+        return -_last(lambda level: self._bound(differences, -level) > shift, 0.0, -math.log(_LEAST), _LEVEL_STEPS)
 
     def log_p_best(self, logs: Floats) -> float:
         """A union over who might be better."""
@@ -153,16 +158,27 @@ class Once(Judgement):
 
     def _bound(self, differences: Differences, log_level: float) -> float:
         """A lower bound of the mean: that of the share of wins among items that differ, times how many differ."""
-        beta = optional("scipy.stats", "comparing logs needs SciPy").beta
+        quantile = _special().betaincinv
         level = math.exp(log_level)
         won, lost, n = differences.count(1.0), differences.count(-1.0), int(differences.n)
         differing = won + lost
-        share = float(beta.ppf(_WHO * level, won, lost + 1)) if won else 0.0
+        share = float(quantile(won, lost + 1, _WHO * level)) if won else 0.0
         ahead = 2.0 * share - 1.0
         if ahead > 0.0:
-            return ahead * float(beta.ppf(_HOW_MANY * level, differing, n - differing + 1))
-        most = float(beta.isf(_HOW_MANY * level, differing + 1, n - differing)) if differing < n else 1.0
+            return ahead * float(quantile(differing, n - differing + 1, _HOW_MANY * level))
+        most = 1.0 - float(quantile(n - differing, differing + 1, _HOW_MANY * level)) if differing < n else 1.0
         return ahead * most
+
+
+def _special() -> Any:
+    return optional("scipy.special", "comparing logs needs SciPy")
+
+
+def check_levels(delta: float, epsilon: float) -> tuple[float, float]:
+    """The allowed probability of a wrong claim and the difference that does not matter, checked."""
+    if not is_number(epsilon) or not 0.0 <= epsilon < math.inf:
+        raise InvalidInput(f"epsilon must be a number >= 0, got {epsilon!r}")
+    return fraction("delta", delta), float(epsilon)
 
 
 def judgement(once: bool) -> Judgement:
@@ -177,7 +193,7 @@ def log_mean_exp(logs: Floats) -> float:
 
 
 def _last(true_at: Callable[[float], bool], low: float, high: float, steps: int) -> float:
-    """The last point of an interval up to which a statement is true, which is true at its beginning; from below."""
+    """The last point of an interval up to which a statement is true, from below; the beginning if it never is."""
     if true_at(high):
         return high
     for _ in range(steps):

@@ -85,11 +85,11 @@ def _by_betting(differences: Differences, shift: float, log_level: float, seen: 
 
 
 def _by_counting(differences: Differences, shift: float, log_level: float) -> Callable[[float, int], bool]:
-    normal = optional("scipy.stats", "comparing logs needs SciPy").norm
+    special = optional("scipy.special", "comparing logs needs SciPy")
     n = differences.n
     ahead = differences.mean - shift
     deviation = math.sqrt(max(float(differences.values**2 @ differences.counts / n) - differences.mean**2, 1e-12))
-    need = float(normal.isf(0.9 * math.exp(log_level)))
+    need = -float(special.ndtri(0.9 * math.exp(log_level)))
 
     def enough(luck: float, items: int) -> bool:
         return ahead * items - luck * deviation * math.sqrt(items + items**2 / n) >= need * deviation * math.sqrt(items)

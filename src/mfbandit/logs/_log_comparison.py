@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit._checks import fraction, is_number
-from mfbandit.errors import InvalidInput
 from mfbandit.formatting import percent
-from mfbandit.logs._evidence import Differences, Judgement, judgement
+from mfbandit.logs._evidence import Differences, Judgement, check_levels, judgement
 from mfbandit.logs._items_needed import ItemsNeeded, items_needed
+from mfbandit.logs._log_sentences import about_more, rests_on
 from mfbandit.logs._open_logs import LogSources, read_logs
 from mfbandit.logs._score_table import Reading, ScoreTable, score_table
 
@@ -114,34 +113,17 @@ class LogComparison:
     @property
     def about_more(self) -> str:
         """How many items would settle it."""
-        if self.settled:
-            return "These items are enough."
-        even, likely = self.needed.even, self.needed.likely
-        if even is None:
-            return "How many items would settle it cannot be told: no difference is seen that further items would show."
-        more = "" if self.once else f" ({even - self.items:,} more)"
-        new = " new" if self.once else ""
-        chance = (
-            "for 4 chances in 5 no number can be told, the difference is too small beside its noise"
-            if likely is None
-            else f"{likely:,} with 4 chances in 5"
-        )
-        kind = "items in all" if not self.once else "items"
-        return f"About {even:,}{new} {kind}{more} would settle it with an even chance; {chance}."
+        return "These items are enough." if self.settled else about_more(self.needed, self.items, self.once)
 
     @property
     def rests_on(self) -> str:
         """What has to hold for what is said about all items."""
-        looks = (
-            "The number of items was fixed before anybody looked, and nobody looks again after adding items."
-            if self.once
-            else "You may look as often as you like, and add items of the same kind."
-        )
-        low, high = self.range
-        return (
-            "This holds if the items are independent draws from those you want to know about, and scores lie between "
-            f"{low:g} and {high:g}. {looks}"
-        )
+        return rests_on(self.range, self.once)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is shown, in words."""
+        return (self.about_these, self.about_all, self.about_more, self.rests_on, *self.notes)
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -202,11 +184,9 @@ def compare_table(
     table: ScoreTable, delta: float = 0.05, epsilon: float = 0.0, once: bool = False, lower_is_better: bool = False
 ) -> LogComparison:
     """Say which system of a table is best."""
-    delta = fraction("delta", delta)
-    if not is_number(epsilon) or not 0.0 <= epsilon < math.inf:
-        raise InvalidInput(f"epsilon must be a number >= 0, got {epsilon!r}")
+    delta, epsilon = check_levels(delta, epsilon)
     low, high = table.range
-    unit = (high - table.values if lower_is_better else table.values - low) / (high - low)
+    unit = table.in_units(lower_is_better)
     means = unit.mean(axis=1)
     order = np.argsort(-means, kind="stable").tolist()
     pairs = _Pairs(unit, judgement(once), math.log(delta), epsilon / (high - low))
@@ -220,7 +200,7 @@ def compare_table(
         rivals,
         len(table.items),
         delta,
-        float(epsilon),
+        epsilon,
         once,
         table.metric,
         table.range,

@@ -59,6 +59,11 @@ class ScoreTable:
     notes: tuple[str, ...]
     """What was left out, averaged or assumed, a sentence each."""
 
+    def in_units(self, lower_is_better: bool) -> Floats:
+        """The scores as parts of their range, the better the higher."""
+        low, high = self.range
+        return (high - self.values if lower_is_better else self.values - low) / (high - low)
+
 
 def score_table(rows: Sequence[LogRow], reading: Reading | None = None) -> ScoreTable:
     """Make the table of a metric.

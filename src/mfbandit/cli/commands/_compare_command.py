@@ -11,7 +11,7 @@ from mfbandit.cli._output import print_json, print_table
 from mfbandit.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from mfbandit.logs import LogComparison
+    from mfbandit.logs import ControlComparison, LogComparison
 
 __all__ = ["compare"]
 
@@ -50,6 +50,12 @@ def compare(
         str,
         typer.Option(help="Items with a missing score: 'out' leaves them out, 'worst' counts the worst score."),
     ] = "out",
+    control: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of the best: which systems are better than this one, and which are not.", show_default=False
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say which system is best by the scores that you have, by how much, how sure, and how many items would settle it.
@@ -61,16 +67,27 @@ def compare(
     Example: [bold]mfbandit compare scores.csv[/bold]
 
     Example: [bold]mfbandit compare old=logs/monday.eval new=logs/tuesday.eval --epsilon 0.01[/bold]
+
+    Example: [bold]mfbandit compare scores.csv --control old[/bold]
     """
-    from mfbandit.logs import Reading
-    from mfbandit.logs import compare as find
+    from mfbandit.logs import Reading, compare_with_control
+    from mfbandit.logs import compare as compare_all
 
     reading = Reading(metric, _read_range(range_), lower, missing)
-    found = find(logs, delta=delta, epsilon=epsilon, once=once, reading=reading)
+    found: LogComparison | ControlComparison
+    if control is None:
+        found = compare_all(logs, delta=delta, epsilon=epsilon, once=once, reading=reading)
+        rows = _best_rows(found)
+    else:
+        found = compare_with_control(logs, control, delta=delta, epsilon=epsilon, once=once, reading=reading)
+        rows = _control_rows(found)
     if json:
         print_json(found.to_json())
     else:
-        _show(found)
+        print_table(rows[0], rows[1:])
+        print()
+        for sentence in found.sentences:
+            print(sentence)
     if not found.settled:
         raise typer.Exit(1)
 
@@ -85,25 +102,23 @@ def _read_range(text: str | None) -> tuple[float, float] | None:
     return low, high
 
 
-def _show(found: LogComparison) -> None:
+def _best_rows(found: LogComparison) -> list[list[str]]:
     from mfbandit.formatting import percent, shown
 
-    def number(value: float) -> str:
-        return f"{value:.4g}"
+    rows = [["system", f"mean {shown(found.metric)}", "behind by", "at least", "at most", "not the best"]]
+    rows += [[shown(found.best), f"{found.mean:.4g}", "", "", "", ""]]
+    for rival in found.rivals:
+        numbers = [f"{value:.4g}" for value in (rival.mean, rival.ahead, rival.at_least, rival.at_most)]
+        rows.append([shown(rival.system), *numbers, percent(rival.confidence)])
+    return rows
 
-    rows = [[shown(found.best), number(found.mean), "", "", "", ""]]
-    rows += [
-        [
-            shown(rival.system),
-            number(rival.mean),
-            number(rival.ahead),
-            number(rival.at_least),
-            number(rival.at_most),
-            percent(rival.confidence),
-        ]
-        for rival in found.rivals
-    ]
-    print_table(["system", f"mean {shown(found.metric)}", "behind by", "at least", "at most", "not the best"], rows)
-    print()
-    for sentence in (found.about_these, found.about_all, found.about_more, found.rests_on, *found.notes):
-        print(sentence)
+
+def _control_rows(found: ControlComparison) -> list[list[str]]:
+    from mfbandit.formatting import percent, shown
+
+    rows = [["system", f"mean {shown(found.metric)}", "ahead by", "at least", "at most", "verdict", "confidence"]]
+    rows += [[shown(found.control), f"{found.mean:.4g}", "", "", "", "control", ""]]
+    for one in found.challengers:
+        numbers = [f"{value:.4g}" for value in (one.mean, one.ahead, one.at_least, one.at_most)]
+        rows.append([shown(one.system), *numbers, one.verdict, percent(one.confidence)])
+    return rows
