@@ -1,11 +1,13 @@
 """How often `mfbandit compare` is wrong, and how good its number of items is that would settle it.
 
-    python benchmarks/logs.py [--runs 2000] [--seed 1]
+    python benchmarks/logs.py [--runs 500] [--seed 1]
 
 Errors: the best of K systems is ahead by next to nothing, so that nearly every claim of another one is wrong. A log
 grows from 50 items to 1,600 and is looked at six times; a run is wrong if it ever claims that a system is the best
 which is not. Beside it the claims of a single look at 400 items, those of six "single" looks, and of the paired z-test
 without a correction at one look. Coverage: a run in which an interval ever misses is counted.
+
+Control: verdicts beside a control, of systems that are as good as it or better by epsilon.
 
 Items needed: fresh random problems, logs of 150 items that settle nothing; then as many items as were foretold.
 """
@@ -19,7 +21,7 @@ import time
 import numpy as np
 from scipy.special import ndtr
 
-from mfbandit.logs import ScoreTable, compare_table, control_table
+from mfbandit.logs import ModelRace, ScoreTable, compare_table, control_table
 
 LOOKS = (50, 100, 200, 400, 800, 1600)
 
@@ -121,9 +123,35 @@ def settling(law: str, once: bool, runs: int, seed: int) -> dict[str, float]:
     }
 
 
+class Scored:
+    """What Inspect hands out of a sample."""
+
+    def __init__(self, value: float) -> None:
+        self.score, self.value = self, value
+
+
+def model_race(rng: np.random.Generator, means: np.ndarray, samples: int) -> tuple[bool, float]:
+    """Whether a race of models on one dataset ends its best one, and which share of all samples is answered."""
+    chance = rng.beta(1.0, 1.0, size=samples)
+    values = (0.5 * chance + 0.5 * rng.random((means.size, samples)) < means[:, None]).astype(float)
+    race = ModelRace([f"m{k}" for k in range(means.size)])
+    for model in race.models:
+        race.enter(model, range(samples), 1, True)
+    answered = 0
+    for sample in range(samples):
+        for k, model in enumerate(race.models):
+            if not race.is_beaten(model):
+                race.tell(model, sample, {"match": Scored(values[k, sample])})
+                answered += 1
+    sums = values.sum(axis=1)
+    ended = [sums[k] for k, model in enumerate(race.models) if race.is_beaten(model)]
+    # Of several that are equally good, all must be left.
+    return max(ended, default=-1.0) >= sums.max(), answered / values.size
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     start = time.perf_counter()
@@ -143,6 +171,11 @@ def main() -> None:
             found = settling(law, once, options.runs // 4, options.seed)
             shown = "  ".join(f"{key} {value:.4g}" for key, value in found.items())
             print(f"settled, {law}, {'once' if once else 'any time'}: {shown}", flush=True)
+    rng = np.random.default_rng([options.seed, 9])
+    for what, spread in (("equally good", 0.0), ("up to 0.1 apart", 0.1), ("up to 0.3 apart", 0.3)):
+        races = [model_race(rng, 0.6 + spread * rng.random(4), 300) for _ in range(max(20, options.runs // 5))]
+        wrong, share = np.mean([one for one, _ in races]), np.mean([share for _, share in races])
+        print(f"race of 4 models, 300 samples, {what}: best ended {wrong:.4f}, answered {share:.3f}", flush=True)
     print(f"{time.perf_counter() - start:.0f} s")
 
 

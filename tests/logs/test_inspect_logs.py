@@ -1,11 +1,12 @@
 """Against Inspect itself, offline: its logs are compared, and its early stopping ends losing models."""
 
 import random
+import shutil
 
 import pytest
 
-from mfbandit.errors import InvalidInput
-from mfbandit.logs import ModelRace, compare
+from mfbandit.errors import InvalidInput, ModelWarning
+from mfbandit.logs import ModelRace, compare, read_logs
 
 pytest.importorskip("inspect_ai", reason="needs Inspect: pip install 'mfbandit[inspect]'")
 
@@ -97,6 +98,14 @@ def test_a_race_in_the_order_of_the_dataset_is_refused(evaluated):
     _, logs = evaluated
     assert logs["ordered"].status == "error"
     assert "samples in a random order" in logs["ordered"].error.message
+
+
+def test_evaluations_in_a_folder_that_were_broken_off_are_left_out(evaluated, tmp_path):
+    _, logs = evaluated
+    for name in ("good", "ordered"):
+        shutil.copy(logs[name].location, tmp_path / f"{name}.eval")
+    with pytest.warns(ModelWarning, match=r"did not come to their end: ordered\.eval"):
+        assert {row.task for row in read_logs([tmp_path])} == {"plain"}
 
 
 def test_a_broken_log_is_named(tmp_path):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from mfbandit.errors import InvalidInput
+from mfbandit.errors import InvalidInput, ModelWarning
 from mfbandit.logs._harness_rows import is_harness_sample, promptfoo_rows, sample_rows
-from mfbandit.logs._inspect_rows import inspect_rows
+from mfbandit.logs._inspect_rows import has_ended_well, inspect_rows
 from mfbandit.logs._plain_rows import json_lines, log_text, plain_json_rows, read_csv_rows
 from mfbandit.logs._rows import LogRow
 
@@ -73,16 +74,27 @@ def _files(sources: LogSources) -> Iterator[tuple[str | None, Path]]:
     for name, source in pairs:
         empty, path = False, Path(source)
         if path.is_dir():
-            inside = sorted(file for pattern in _IN_FOLDERS for file in path.rglob(pattern))
-            if not inside:
-                raise InvalidInput(f"the folder {path} holds no logs ({' or '.join(_IN_FOLDERS)}); name files instead")
-            yield from ((name, file) for file in inside)
+            yield from ((name, file) for file in _in_folder(path))
         elif path.is_file():
             yield name, path
         else:
             raise InvalidInput(f"there is no file {str(path)!r}")
     if empty:
         raise InvalidInput("name at least one file of scores")
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """The logs in a folder, but for evaluations of Inspect that were broken off: mostly they were run again."""
+    found = sorted(file for pattern in _IN_FOLDERS for file in folder.rglob(pattern))
+    ended = [file for file in found if file.suffix != ".eval" or has_ended_well(file)]
+    if not ended:
+        raise InvalidInput(f"the folder {folder} holds no logs ({' or '.join(_IN_FOLDERS)}); name files instead")
+    if len(ended) < len(found):
+        lost = ", ".join(file.name for file in found if file not in ended)
+        warnings.warn(
+            f"left out, since these evaluations did not come to their end: {lost}", ModelWarning, stacklevel=2
+        )
+    return ended
 
 
 def _named(source: str | os.PathLike[str]) -> tuple[str | None, str | os.PathLike[str]]:
