@@ -94,6 +94,20 @@ def test_tables_long_and_wide(tmp_path):
     assert table(f"new={_only(tmp_path, 'a')}", f"old={_only(tmp_path, 'b')}").systems == ("new", "old")
 
 
+def test_data_frames():
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install 'mfbandit[pandas]'")
+    long = pandas.DataFrame({"item": [1, 1, 2, 2], "model": list("abab"), "score": [1.0, 0.0, 0.5, float("nan")]})
+    assert table_of(long).values.tolist() == [[1.0], [0.0]]
+    wide = pandas.DataFrame({"a": [True, True], "b": [False, True]}, index=["x", "y"]).reset_index()
+    assert table_of(wide).values.tolist() == [[1.0, 1.0], [0.0, 1.0]]
+    with pytest.raises(InvalidInput, match="row 1 of the data frame: the score is 'good'"):
+        table_of(pandas.DataFrame({"item": [1, 1], "model": ["a", "b"], "score": [1, "good"]}))
+
+
+def table_of(frame):
+    return score_table(read_logs(frame))
+
+
 def _only(folder, system):
     return write(folder / f"{system}.csv", f"item,system,score\n1,{system},1\n2,{system},0.5\n")
 

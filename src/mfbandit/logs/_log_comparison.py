@@ -160,7 +160,7 @@ def compare(
     logs
         Files and folders: logs of Inspect (``.eval``, ``.json``; extra ``inspect``), samples of
         lm-evaluation-harness (``samples_*.jsonl``), outputs of promptfoo (``.json``), CSV or JSON lines with item,
-        system and score. "NAME=FILE", or a mapping, names systems.
+        system and score. "NAME=FILE", or a mapping, names systems. Or a data frame with item, system and score.
     delta
         Allowed probability that the claim is wrong.
     epsilon

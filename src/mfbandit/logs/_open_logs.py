@@ -9,18 +9,18 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from mfbandit.errors import InvalidInput, ModelWarning
 from mfbandit.logs._harness_rows import is_harness_sample, promptfoo_rows, sample_rows
 from mfbandit.logs._inspect_rows import has_ended_well, inspect_rows
-from mfbandit.logs._plain_rows import json_lines, log_text, plain_json_rows, read_csv_rows
+from mfbandit.logs._plain_rows import frame_rows, json_lines, log_text, plain_json_rows, read_csv_rows
 from mfbandit.logs._rows import LogRow
 
 __all__ = ["LogSources", "read_logs"]
 
-LogSources: TypeAlias = Mapping[str, str | os.PathLike[str]] | Iterable[str | os.PathLike[str]]
-"""Files, "NAME=FILE" among them, or a mapping from names of systems to files."""
+LogSources: TypeAlias = Mapping[str, str | os.PathLike[str]] | Iterable[Any]
+"""Files, "NAME=FILE" among them; a mapping from names of systems to files; or a data frame."""
 
 #: What is looked for in a folder.
 _IN_FOLDERS = ("*.eval", "samples_*.jsonl")
@@ -35,10 +35,12 @@ def read_logs(sources: LogSources, metric: str | None = None) -> list[LogRow]:
     ----------
     sources
         Files and folders. "NAME=FILE" gives the system of a file a name; files with the same name are
-        repeats, or parts, of one system.
+        repeats, or parts, of one system. Or a data frame with the columns of a plain table.
     metric
         The column of the score in plain tables, where it is not called so.
     """
+    if hasattr(sources, "columns") and hasattr(sources, "itertuples"):
+        return list(frame_rows(sources, metric))
     found: list[LogRow] = []
     givers: dict[tuple[str, str, str], Path] = {}
     for name, path in _files(sources):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from mfbandit._checks import closest
 from mfbandit.errors import InvalidInput
 from mfbandit.logs._rows import LogRow
 
-__all__ = ["json_lines", "log_text", "plain_json_rows", "read_csv_rows"]
+__all__ = ["frame_rows", "json_lines", "log_text", "plain_json_rows", "read_csv_rows"]
 
 #: Names that the columns of the item and of the system go by.
 ITEMS = ("item", "item_id", "id", "question", "question_id", "sample", "sample_id", "doc_id", "case", "task_id")
@@ -46,23 +46,34 @@ def read_csv_rows(path: Path, metric: str | None) -> Iterator[LogRow]:
     lines = csv.reader(io.StringIO(log_text(path), newline=""), strict=True)
     try:
         header = [name.strip() for name in next(lines, [])]
-        layout = _layout(header, path, metric)
-        for values in lines:
-            where = f"line {lines.line_num} of {path.name}"
-            if not values:
-                continue
-            if len(values) != len(header):
-                raise InvalidInput(f"{where} has {len(values)} values; the first line names {len(header)} columns")
-            item = _name(values[layout.item], where, header[layout.item])
-            if layout.system is None:
-                for place, name in enumerate(header):
-                    if place != layout.item:
-                        yield LogRow(name, item, {"score": values[place]}, f"{where}, column {name!r}")
-            else:
-                system = _name(values[layout.system], where, header[layout.system])
-                yield LogRow(system, item, {layout.metric: values[layout.score]}, where)
+        values = ((f"line {lines.line_num} of {path.name}", line) for line in lines if line)
+        yield from _table_rows(header, values, str(path), metric)
     except csv.Error as error:
         raise InvalidInput(f"line {lines.line_num} of {path.name} is not valid CSV: {error}") from None
+
+
+def frame_rows(frame: Any, metric: str | None) -> Iterator[LogRow]:
+    """The rows of a data frame, laid out as a CSV file may be."""
+    values = ((f"row {number} of the data frame", line) for number, line in enumerate(frame.itertuples(False, None)))
+    return _table_rows([str(name) for name in frame.columns], values, "the data frame", metric)
+
+
+def _table_rows(
+    header: Sequence[str], lines: Iterable[tuple[str, Sequence[Any]]], what: str, metric: str | None
+) -> Iterator[LogRow]:
+    """The rows of a table, by the names of its columns."""
+    layout = _layout(header, what, metric)
+    for where, values in lines:
+        if len(values) != len(header):
+            raise InvalidInput(f"{where} has {len(values)} values; the first line names {len(header)} columns")
+        item = _name(values[layout.item], where, header[layout.item])
+        if layout.system is None:
+            for place, name in enumerate(header):
+                if place != layout.item:
+                    yield LogRow(name, item, {"score": values[place]}, f"{where}, column {name!r}")
+        else:
+            system = _name(values[layout.system], where, header[layout.system])
+            yield LogRow(system, item, {layout.metric: values[layout.score]}, where)
 
 
 class _Layout(NamedTuple):
@@ -74,29 +85,31 @@ class _Layout(NamedTuple):
     metric: str
 
 
-def _layout(header: Sequence[str], path: Path, metric: str | None) -> _Layout:
+def _layout(header: Sequence[str], what: str, metric: str | None) -> _Layout:
     """Find the columns by their names."""
     if len(header) < 2:
-        raise InvalidInput(f"{path}: its first line must name columns, such as item,system,score; got {header}")
+        raise InvalidInput(f"{what}: its first line must name columns, such as item,system,score; got {header}")
     for name in header:
         if header.count(name) > 1:
-            raise InvalidInput(f"{path} has {header.count(name)} columns called {name!r}")
+            raise InvalidInput(f"{what} has {header.count(name)} columns called {name!r}")
     item, system = _column(header, ITEMS), _column(header, SYSTEMS)
     if system is None:
         # A wide table; its items stand in the first column, whatever that is called.
         item = 0 if item is None else item
         if metric is not None:
             raise InvalidInput(
-                f"{path} has no column of the system (system, model, ...), so that every column but {header[item]!r} "
+                f"{what} has no column of the system (system, model, ...), so that every column but {header[item]!r} "
                 f"is a system, and there is no metric {metric!r} to choose"
             )
         return _Layout(item, None, -1, "score")
     if item is None:
-        raise InvalidInput(f"{path} has no column of the item; call it one of {', '.join(ITEMS)}; got {header}")
+        raise InvalidInput(f"{what} has no column of the item; call it one of {', '.join(ITEMS)}; got {header}")
     score = _column(header, SCORES) if metric is None else header.index(metric) if metric in header else None
     if score is None:
-        what = "score" if metric is None else metric
-        raise InvalidInput(f"{path} has no column {what!r}{closest(what, header)}; name one of {header} by --metric")
+        wanted = "score" if metric is None else metric
+        raise InvalidInput(
+            f"{what} has no column {wanted!r}{closest(wanted, header)}; name one of {header} by --metric"
+        )
     return _Layout(item, system, score, metric or "score")
 
 
@@ -126,7 +139,7 @@ def plain_json_rows(rows: Sequence[tuple[str, dict[str, Any]]], path: Path, metr
     """The rows of JSON lines that have an item, a system and a score."""
     for where, row in rows:
         keys = list(row)
-        layout = _layout(keys, Path(f"{path} ({where})"), metric)
+        layout = _layout(keys, f"{path} ({where})", metric)
         if layout.system is None:
             raise InvalidInput(f"{where} has no system; call it one of {', '.join(SYSTEMS)}; got {keys}")
         system, item = keys[layout.system], keys[layout.item]
