@@ -3,7 +3,7 @@
 Items are taken for independent draws from the source that one wants to know about. Then the differences D of two
 systems are independent draws, too, within [-1, 1], and nothing else is assumed. Two ways to judge them:
 
-- **any time**: bettors stake shares of their capital on "the mean of D is above c". What they have on average is an
+- **any time**: bettors stake shares of their capital on "the mean of D is above c". What they have together is an
   e-process: the chance that it ever reaches 1/p is at most p, so one may look, add items, and look again. It does not
   depend on the order of the items.
 - **once**: the number of items was fixed before anybody looked. For right or wrong answers this is the exact test of
@@ -32,6 +32,10 @@ __all__ = ["AnyTime", "Differences", "Judgement", "Once", "check_levels", "judge
 
 Floats = npt.NDArray[np.float64]
 
+#: Log of the weights of bettors. Those have the most who stake what is best where one system is ahead by a quarter of
+#: the items on which just one of them is right, as happens in logs of hundreds or thousands of items.
+_LOG_WEIGHTS: Floats = -np.log1p(np.abs(np.arange(BETS.size) - 4.0))
+_LOG_WEIGHTS -= np.log(np.exp(_LOG_WEIGHTS).sum())
 #: Shares of the level in a single look: for who wins the items that differ, and for each end of how many differ.
 _WHO, _HOW_MANY = 0.9, 0.05
 #: Halvings of the interval in which a bound, or the logarithm of a level, is looked for.
@@ -106,7 +110,7 @@ class Judgement:
 
 
 class AnyTime(Judgement):
-    """The average capital of bettors; right whenever one looks."""
+    """The capital of bettors; right whenever one looks."""
 
     def log_p(self, differences: Differences, shift: float = 0.0) -> float:
         """Log of p of one pair.
@@ -115,13 +119,13 @@ class AnyTime(Judgement):
         --------
         >>> ahead = Differences(np.array([-1.0, 0.0, 1.0]), np.array([5.0, 70.0, 25.0]))
         >>> round(AnyTime().log_p(ahead), 3)
-        -5.162
+        -5.203
         """
-        return -log_mean_exp(log_gains(differences, shift) @ differences.counts)
+        return -log_capital(log_gains(differences, shift) @ differences.counts)
 
     def log_p_best(self, logs: Floats) -> float:
         """An average of e-processes is one: its weights are fixed, whoever turns out to lead."""
-        return min(0.0, -log_mean_exp(-logs))
+        return min(0.0, -_log_sum_exp(-logs - math.log(logs.size)))
 
 
 class Once(Judgement):
@@ -186,10 +190,14 @@ def judgement(once: bool) -> Judgement:
     return Once() if once else AnyTime()
 
 
-def log_mean_exp(logs: Floats) -> float:
-    """Log of the mean of exponentials."""
+def log_capital(logs: Floats) -> float:
+    """Log of what all bettors have together, from the log of what each has made of one unit."""
+    return _log_sum_exp(logs + _LOG_WEIGHTS)
+
+
+def _log_sum_exp(logs: Floats) -> float:
     top = float(logs.max())
-    return top + math.log(float(np.exp(logs - top).sum()) / logs.size)
+    return top + math.log(float(np.exp(logs - top).sum()))
 
 
 def _last(true_at: Callable[[float], bool], low: float, high: float, steps: int) -> float:

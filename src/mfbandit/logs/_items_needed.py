@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit._optional import optional
-from mfbandit.logs._evidence import AnyTime, Differences, Judgement, log_gains, log_mean_exp
+from mfbandit.logs._evidence import AnyTime, Differences, Judgement, log_capital, log_gains
 
 __all__ = ["ItemsNeeded", "items_needed"]
 
@@ -57,7 +57,7 @@ def items_needed(judge: Judgement, differences: Differences, shift: float, log_l
     --------
     >>> ahead = Differences(np.array([-1.0, 0.0, 1.0]), np.array([10.0, 72.0, 18.0]))
     >>> items_needed(AnyTime(), ahead, 0.0, math.log(0.05))
-    ItemsNeeded(even=401, likely=1812)
+    ItemsNeeded(even=332, likely=1744)
     """
     n = int(differences.n)
     if differences.mean <= shift:
@@ -79,7 +79,7 @@ def _by_betting(differences: Differences, shift: float, log_level: float, seen: 
 
     def enough(luck: float, more: int) -> bool:
         foretold = mean * (seen + more) - luck * deviation * math.sqrt(more + more**2 / n)
-        return log_mean_exp(foretold) >= -log_level
+        return log_capital(foretold) >= -log_level
 
     return enough
 
