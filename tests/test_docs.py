@@ -130,3 +130,11 @@ def test_the_page_about_searches(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "search.md").read_text(), flags=re.DOTALL)
     exec(compile(code, "search.md", "exec"), {})
     assert capsys.readouterr().out == "{'var_smoothing': 0.03} certified\n"
+
+
+def test_the_page_about_logs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "logs.md").read_text().split("## Ending")[0], flags=re.DOTALL)
+    exec(compile(code, "logs.md", "exec"), {})
+    best, settled, *_ = capsys.readouterr().out.split()
+    assert (best, settled) == ("careful", "True")

@@ -22,7 +22,7 @@ from mfbandit.cli.commands._verify_command import verify
 
 __all__ = ["COMMANDS", "Command"]
 
-LOOK, STUDIES, RESEARCH = "Look around", "Studies", "Simulations and theory"
+LOOK, LOGS, STUDIES, RESEARCH = "Look around", "Logs", "Studies", "Simulations and theory"
 
 
 class Command(NamedTuple):
@@ -44,7 +44,7 @@ COMMANDS: list[Command] = [
     Command(demo, LOOK),
     Command(instances, LOOK),
     Command(policies, LOOK),
-    Command(compare, STUDIES),
+    Command(compare, LOGS),
     Command(run, STUDIES),
     Command(status, STUDIES),
     Command(best, STUDIES),
