@@ -1,0 +1,142 @@
+"""Trials of a real Optuna, confirmed on fresh blocks, and pruned by evidence."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import mfbandit as mf
+import optuna
+from mfbandit.errors import InvalidInput
+from mfbandit.optuna import EvidencePruner, confirm
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+PAGE = Path(__file__).parents[2] / "docs" / "optuna.md"
+
+
+def study_of(values, direction="maximize", params=None):
+    study = optuna.create_study(direction=direction)
+    for number, value in enumerate(values):
+        given = {"x": float(number)} if params is None else {"x": params[number]}
+        space = {"x": optuna.distributions.FloatDistribution(-100.0, 100.0)}
+        study.add_trial(optuna.create_trial(params=given, distributions=space, value=value))
+    return study
+
+
+def noisy(best, sign=1.0):
+    def evaluate(trial, pull):
+        rng = np.random.default_rng([pull.block_seed, int(trial.params["x"])])
+        return sign * (0.5 * (trial.params["x"] == best) + 0.1 * rng.normal())
+
+    return evaluate
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("maximize", 1.0), ("minimize", -1.0)])
+def test_the_truly_best_trial_is_found_and_not_the_luckiest(direction, sign):
+    study = study_of([sign * value for value in (0.9, 0.1, 0.8, 0.85)], direction)
+    found = confirm(study, noisy(2, sign), 3, progress=False)
+    assert found.luckiest.number == study.best_trial.number == 0
+    assert found.best_trial.number == 2
+    assert found.best_params == {"x": 2.0}
+    assert list(found.trials) == ["trial 0", "trial 3", "trial 2"]
+    assert found.result.status == "certified"
+    assert found.values[2] == pytest.approx(sign * 0.5, abs=0.2)
+    assert "'trial 2' is the best, with confidence at least 95%" in str(found)
+    assert "Optuna's best trial is 0" in str(found)
+
+
+def test_a_test_set_is_raced_to_its_end_and_goes_on_from_a_storage(tmp_path):
+    study = study_of([1.0, 2.0], "minimize")
+    settings = {
+        "blocks": 40,
+        "score_range": (0.0, 1.0),
+        "storage": f"sqlite:///{tmp_path}/confirm.db",
+        "progress": False,
+        "seed": 1,
+    }
+
+    async def evaluate(trial, pull):
+        return mf.Outcome(float(trial.params["x"] == 0.0), cost=0.5)  # a loss: less is better
+
+    begun = confirm(study, evaluate, max_cost=5, **settings)
+    assert begun.result.status == "max_cost"
+    found = confirm(study, evaluate, max_cost=100, **settings)
+    assert found.best_trial.number == 1
+    assert found.result.cost > begun.result.cost
+    assert found.values == {0: 1.0, 1: 0.0}
+
+
+def test_trials_with_the_same_parameters_are_one():
+    study = study_of([3.0, 2.0, 1.0], params=[5.0, 5.0, 6.0])
+    assert list(confirm(study, noisy(5), progress=False).trials) == ["trial 0", "trial 2"]
+
+
+@pytest.mark.parametrize(
+    ("study", "options", "said"),
+    [
+        (study_of([1.0]), {}, "1 completed trials and 1 different ones: a comparison needs two"),
+        (study_of([1.0, 2.0]), {"blocks": 30}, "blocks=30 is a finite set, which needs score_range"),
+        (study_of([1.0, 2.0]), {"top": 1}, "top must be a whole number >= 2, got 1"),
+        (optuna.create_study(directions=["minimize", "maximize"]), {}, "has 2 objectives"),
+    ],
+)
+def test_what_cannot_be_confirmed_is_refused(study, options, said):
+    with pytest.raises(InvalidInput, match=re.escape(said)):
+        confirm(study, noisy(0), **options)
+
+
+def folds(trial, values):
+    for step, value in enumerate(values):
+        trial.report(value, step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return float(np.mean(values))
+
+
+@pytest.mark.parametrize("given", [{}, {"score_range": (-3.0, 3.0)}])
+@pytest.mark.parametrize(("direction", "sign"), [("maximize", 1.0), ("minimize", -1.0)])
+def test_what_is_clearly_worse_is_pruned_and_what_is_better_is_not(direction, sign, given):
+    rng = np.random.default_rng(0)
+    hard = 0.3 * rng.normal(size=60)
+    true = [0.0, -0.8, 0.5, -0.3, 0.6]
+    study = optuna.create_study(direction=direction, pruner=EvidencePruner(0.05, **given))
+
+    def objective(trial):
+        return folds(trial, sign * (true[trial.number] + hard + 0.1 * rng.normal(size=60)))
+
+    study.optimize(objective, n_trials=5)
+    assert [trial.state.name for trial in study.trials] == ["COMPLETE", "PRUNED", "COMPLETE", "PRUNED", "COMPLETE"]
+
+
+@pytest.mark.parametrize("pruner", [EvidencePruner(0.2), EvidencePruner(0.2, score_range=(0.0, 1.0))])
+def test_an_equal_candidate_is_rarely_pruned(pruner, times):
+    """The best of five earlier ones is the luckiest on the same blocks; every look counts."""
+    normal, runs, pruned = pruner._range is None, 400 * times, 0
+    for seed in range(runs):
+        rng = np.random.default_rng([3, seed])
+        chance = rng.normal(size=(6, 24)) if normal else (rng.random((6, 24)) < 0.5).astype(float)
+        earlier, mine = chance[:5], chance[5]
+        ahead = earlier[earlier.mean(axis=1).argmax()] - mine
+        pruned += any(pruner.log_evidence(ahead[:n]) >= math.log(5 / 0.2) for n in range(2, 25))
+    assert stats.binomtest(pruned, runs, 0.2, alternative="greater").pvalue > 1e-6
+
+
+def test_what_is_no_evidence_prunes_nothing():
+    pruner, study = EvidencePruner(), study_of([1.0])  # without steps
+    trial = optuna.create_trial(state=optuna.trial.TrialState.RUNNING, intermediate_values={0: math.nan, 1: 0.3})
+    assert not pruner.prune(study, trial)
+    assert pruner.log_evidence([]) == 0.0
+    assert pruner.log_evidence([0.0] * 50) == 0.0
+    with pytest.raises(InvalidInput, match="level must lie strictly between 0 and 1, got 2"):
+        EvidencePruner(2)
+    with pytest.raises(InvalidInput, match="differ by 3, more than score_range=0 to 1 allows"):
+        EvidencePruner(score_range=(0, 1)).log_evidence([3.0])
+
+
+def test_the_page_runs(capsys):
+    for snippet in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        exec(snippet, {})
+    assert "with confidence at least 95%" in capsys.readouterr().out
