@@ -16,9 +16,12 @@ POLICIES = {
     "b": "lucb-b:top=0.9,second=0.6",
     "c": "lucb-c",
     "top": "lucb-top",
+    "kl": "lucb-c:bound=kl",
+}
+#: Not worth compiling twice: what is compiled decides as plain Python does.
+PLAIN = {
     "b by rounds": "lucb-b:top=0.9,second=0.6,clock=rounds",
     "a-stop": "lucb-a-stop:top=0.9,second=0.6",
-    "kl": "lucb-c:bound=kl",
     "hoeffding, batches": "lucb-c:bound=hoeffding,batch=3",
 }
 
@@ -58,6 +61,17 @@ def test_the_tournament_takes_the_decisions_of_the_scan(monkeypatch: pytest.Monk
     for seed in range(3):
         instance = random_instance(arms, 1 + seed, seed)
         tree, scan = both_ways(monkeypatch, instance, POLICIES[name], trials=3, max_pulls=30_000, trace=15_000)
+        assert same(tree, scan), (name, arms, seed)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")  # to infinity: never
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("arms", [2, 7, 64])
+def test_it_does_so_for_variants(monkeypatch: pytest.MonkeyPatch, name: str, arms: int) -> None:
+    for seed in range(3):
+        instance = random_instance(arms, 1 + seed, seed)
+        how = {"trials": 1, "max_pulls": 1_500, "trace": 1_500, "device": "python"}
+        tree, scan = both_ways(monkeypatch, instance, PLAIN[name], **how)
         assert same(tree, scan), (name, arms, seed)
 
 
