@@ -190,6 +190,11 @@ class Policy:
                 "their luck, so its certificate would be void: use mf-race, or pass independent=True to draw a block "
                 "of its own for every pull"
             )
+        elif self.independent and any(fidelity.continues for fidelity in problem.fidelities):
+            raise PolicyError(
+                f"{self.name} with independent=True draws a block of its own for every pull, on which there is nothing "
+                "to go on from: leave continues out, or use mf-race"
+            )
         elif self.independent and isinstance(problem.reward, Gaussian):
             raise PolicyError(
                 f"{self.name} with independent=True needs the noise of single rewards, which {problem.reward} does not "

@@ -46,6 +46,7 @@ _RUNNING: dict[str, str] = {
     "engine": "text",
     "timeout": "number",
     "failure_patience": "number",
+    "folders": "text",
 }
 _TYPES: dict[str, tuple[type, ...]] = {
     "text": (str,),
@@ -103,6 +104,8 @@ def _build(data: dict[str, Any], file: Path) -> StudyFile:
     folder = file.absolute().parent
     problem, evaluate = _problem_and_evaluator(keys, folder)
     running = {key: keys[key] for key in (*_RUNNING, "resources") if key in keys}
+    if "folders" in running:
+        running["folders"] = str(folder / running["folders"])
     settings = {key: keys[key] for key in _SETTINGS if key in keys}
     settings.setdefault("name", file.stem)
     return StudyFile(problem, settings, _storage(keys.get("storage"), file), running, evaluate)

@@ -82,6 +82,8 @@ class BlockRules(NamedTuple):
     """How many standard deviations of one unseen bad block are allowed for, with normal rewards."""
     resolution: float
     """The least difference that a normal reward can show; 0 if that is not declared."""
+    continues: bool
+    """Whether the truest lane goes on from what others left on a block."""
 
 
 class Blocks(NamedTuple):
@@ -129,6 +131,7 @@ def block_rules(problem: Problem, columns: list[int]) -> NoBlocks | BlockRules:
         swing=float((getattr(reward, "swing", None) or 0.0) / span),
         caution=float(getattr(reward, "caution", 0.0)),
         resolution=float(getattr(reward, "resolution", None) or 0.0),
+        continues=problem.fidelities[problem.truest].continues,
     )
 
 

@@ -35,6 +35,7 @@ def check_blocks(problem: Problem) -> None:
     reward, blocks = problem.reward, problem.blocks
     if not isinstance(problem.order, str) or problem.order not in ("own", "shared"):
         raise ProblemError(f"order must be 'own' or 'shared', got {problem.order!r}")
+    _check_continuing(problem)
     unknown = isinstance(reward, Gaussian) and reward.sigma is None
     if blocks is None:
         for fidelity in problem.fidelities:
@@ -65,6 +66,30 @@ def check_blocks(problem: Problem) -> None:
     truest = problem.fidelities[problem.truest]
     if truest.pair_bias:
         raise ProblemError(f"fidelity {truest.name!r} is the truth, so its pair_bias is 0, not {truest.pair_bias}")
+
+
+def _check_continuing(problem: Problem) -> None:
+    """Refuse fidelities that go on from others where that is not possible, or would void a certificate."""
+    going = [m for m, fidelity in enumerate(problem.fidelities) if fidelity.continues]
+    if going and (problem.blocks is None or problem.order != "shared"):
+        raise ProblemError(
+            f"fidelity {problem.fidelities[going[0]].name!r} continues others, so that their rewards depend on each "
+            "other, and only arms that are compared block by block can do with that: pass blocks= and order='shared'"
+        )
+    mean = problem.costs.mean(axis=0)
+    for m in going:
+        name = problem.fidelities[m].name
+        if mean[m] <= mean.min() and problem.n_fidelities > 1:
+            raise ProblemError(
+                f"fidelity {name!r} continues others, but none is cheaper: declare what they cost, or a guess of it"
+            )
+        for other, fidelity in enumerate(problem.fidelities):
+            more = problem.costs[:, m] > problem.costs[:, other]
+            if mean[other] < mean[m] and not more.all():
+                raise ProblemError(
+                    f"fidelity {name!r} continues {fidelity.name!r}, so it must cost more for every arm, and does not "
+                    f"for arm {problem.arms[int(np.argmin(more))]!r}"
+                )
 
 
 def alone(fidelities: tuple[Fidelity, ...], reward: RewardKind) -> tuple[list[Fidelity], RewardKind]:

@@ -17,7 +17,7 @@ __all__ = ["Fidelity", "PerArm", "as_fidelities"]
 PerArm: TypeAlias = float | tuple[float, ...]
 
 #: What a fidelity may say beside its name, cost and bias: of blocks, of workers, and of how costs are known.
-_MORE = ("pair_bias", "block_cost", "at_most", "measured")
+_MORE = ("pair_bias", "block_cost", "at_most", "measured", "continues")
 
 #: Words in place of a cost, and how it is then measured: what is told with each reward, or seconds.
 _WORDS = {"measured": "told", "seconds": "seconds"}
@@ -59,6 +59,9 @@ class Fidelity:
         It has no bearing on what is pulled, only on when.
     measured
         ``"told"`` or ``"seconds"``: what pulls cost is measured, and `cost` is a guess of it, in the same units.
+    continues
+        For problems with blocks in one order: whether it goes on from what cheaper fidelities left on the same block,
+        as training for 9 epochs does after 3. It then costs what it costs beyond them.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class Fidelity:
     block_cost: float
     at_most: int | None = field(compare=False)
     measured: str | None
+    continues: bool
     guessed: bool
     """Whether `cost` was said; if not, it is 1 and means nothing."""
 
@@ -90,6 +94,7 @@ class Fidelity:
         block_cost: float = 0.0,
         at_most: int | None = None,
         measured: str | None = None,
+        continues: bool = False,
     ) -> None:
         text = as_name(name, "the name of a fidelity", ProblemError)
         object.__setattr__(self, "name", text)
@@ -100,6 +105,9 @@ class Fidelity:
         object.__setattr__(self, "bias", _per_arm(bias, "bias", text))
         object.__setattr__(self, "pair_bias", None if pair_bias is None else _one(pair_bias, "pair_bias", text))
         object.__setattr__(self, "block_cost", _one(block_cost, "block_cost", text))
+        if not isinstance(continues, bool):
+            raise ProblemError(f"continues of fidelity {text!r} must be True or False, got {continues!r}")
+        object.__setattr__(self, "continues", continues)
         if at_most is not None and (not is_whole(at_most) or at_most < 1):
             raise ProblemError(f"at_most of fidelity {text!r} must be a whole number >= 1, got {at_most!r}")
         object.__setattr__(self, "at_most", None if at_most is None else int(at_most))
@@ -120,7 +128,7 @@ class Fidelity:
     @property
     def terms(self) -> tuple[object, ...]:
         """What makes it another fidelity, beside its name, cost and bias."""
-        return self.pair_bias, self.block_cost, self.measured, self.guessed
+        return self.pair_bias, self.block_cost, self.measured, self.guessed, self.continues
 
     def _said_cost(self) -> Any:
         """The cost as it was declared."""
@@ -134,6 +142,7 @@ class Fidelity:
             "block_cost": self.block_cost or None,
             "at_most": self.at_most,
             "measured": self.measured if self.guessed else None,
+            "continues": self.continues or None,
         }
         return {key: value for key, value in said.items() if value is not None}
 

@@ -43,6 +43,11 @@ class Pull:
     block_seed: int | None = None
     """A seed for whatever is drawn on that block (its split, its random numbers), the same for all arms; below
     2^31."""
+    done: str | None = None
+    """The fidelity that was last reached on this block by this arm, if this one goes on from there; else None."""
+    folder: str | None = None
+    """Where a run keeps what evaluations of this arm on this block leave for those that go on from there: it has what
+    `done` left, and is empty if that is None. None if no fidelity continues others."""
 
 
 def make_pull(fields: dict[str, object]) -> Pull:

@@ -313,7 +313,7 @@ class AskTell(Replica):
     def _pull(self, place: int) -> Pull:
         """The pull at a place of the round being played."""
         study_state = self._study_state
-        row, index = study_state.round.pull_at(place)
+        row, index = study_state.pull_at(place)
         seed = self._pulls.seed(row.arm, row.fidelity, index)
         block = study_state.block_at(place, seed) if self._on_blocks else (None, None)
         return self._pulls.pull(study_state.round.first + place, row, index, seed, block)

@@ -20,7 +20,7 @@ from mfbandit.workers._programs import Programs
 
 __all__ = ["Command", "check_timeout"]
 
-_FIELDS = ("arm", "fidelity", "seed", "index", "id", "cost", "block", "block_seed")
+_FIELDS = ("arm", "fidelity", "seed", "index", "id", "cost", "block", "block_seed", "done", "folder")
 _FIELD = re.compile(r"\{([A-Za-z_]+)\}")
 
 
@@ -78,7 +78,7 @@ class Command:
 
     def __call__(self, pull: Pull) -> float | str | Outcome:
         """Run the command for a pull; returns the reward that it prints."""
-        said = {field: getattr(pull, field) for field in _FIELDS}
+        said = {field: getattr(pull, field, None) for field in _FIELDS}
         values = {field: "" if value is None else str(value) for field, value in said.items()}
         try:
             ended = self._programs.run(

@@ -306,7 +306,8 @@ class MFRace(Policy):
             pauses=self.pauses,
             early=self.early and not normal,
             limit=math.inf if normal else goal.max_cost,
-            tried=TRIED,
+            # What is spent in a lane is not lost where the truest goes on from there.
+            tried=1.0 if problem.blocks.continues else TRIED,
         )
         parts = (look_sums, near_sums, start_sums) if normal else (look_bets, near_bets, start_bets)
         return Algorithm(

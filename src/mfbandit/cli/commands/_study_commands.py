@@ -279,7 +279,10 @@ def _out(study: Study) -> int:
 def _plain(pull: Pull) -> dict[str, Any]:
     """A pull for programs."""
     plain = {key: getattr(pull, key) for key in ("id", "arm", "fidelity", "cost", "seed", "index")}
-    return plain if pull.block is None else {**plain, "block": pull.block, "block_seed": pull.block_seed}
+    if pull.block is None:
+        return plain
+    done = {} if pull.done is None else {"done": pull.done}
+    return {**plain, "block": pull.block, "block_seed": pull.block_seed, **done}
 
 
 def _confirm(study: Study, pull: int, counts: bool, json: bool) -> None:

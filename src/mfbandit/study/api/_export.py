@@ -38,7 +38,8 @@ from mfbandit.study.api._open_study import check_name, open_study
 from mfbandit.study.state._study_blocks import missing_cells
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import study_state_of
-from mfbandit.study.state.rounds._costs import outcome_text, read_cost
+from mfbandit.study.state.rounds._continuing import Continuing
+from mfbandit.study.state.rounds._costs import Costs, outcome_text, read_cost
 from mfbandit.study.state.rounds._round_record import RoundRecord, extent_of, read_round
 
 if TYPE_CHECKING:
@@ -187,8 +188,10 @@ def _pulls_of_rounds(settings: Settings, rounds: Sequence[Record]) -> Iterator[L
     opening = [fidelity.block_cost for fidelity in settings.problem.fidelities]
     starts: dict[tuple[int, int], int] = {}
     opened = [0] * len(opening)
+    before = Continuing(settings.seen, Costs(settings)).before
     for number, record in enumerate(rounds):
         body, pull = read_round(record.text), record.pull
+        known = dict(starts) if before else {}
         blocks = body.get("blocks")
         for row, (arm, fidelity, count) in enumerate(body["rows"]):
             start = starts.get((arm, fidelity), 0)
@@ -197,6 +200,9 @@ def _pulls_of_rounds(settings: Settings, rounds: Sequence[Record]) -> Iterator[L
             if racing and start >= opened[fidelity]:
                 opened[fidelity] = start + count
                 cost += opening[fidelity]
+            # All pulls of a row go on from the same fidelity.
+            done = next((m for m in before.get(fidelity, ()) if known.get((arm, m), 0) > start), -1)
+            cost -= costs[arm][done] if done >= 0 else 0.0
             for i in range(count):
                 block = None if blocks is None else blocks[row][i]
                 yield LoggedPull(pull + i, number, arm, fidelity, start + i, block, cost)

@@ -60,7 +60,8 @@ def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
             study_state.apply(records)
             return len(records), study_state
         length, settled, current = log.past()
-        if any(map(_tells_costs, settled)):
+        continues = any(fidelity.continues for fidelity in settings.seen.fidelities)
+        if continues or any(map(_tells_costs, settled)):
             # What was expected at any time decided what came next: it is followed step by step.
             study_state.apply([Record(*record) for record in settled])
         elif settled:

@@ -35,6 +35,8 @@ class Replica:
         self.identity = identity
         #: Whether the storage was opened for this study, and is closed with it.
         self.closes_storage = False
+        #: A temporary folder of what evaluations leave for others, if there is one.
+        self.folders: str | None = None
         self._closed = False
         #: Whether the log was read again: it may have lost what this process knew before.
         self.was_read_again = False

@@ -31,6 +31,7 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
+from mfbandit.study.state.rounds._continuing import Continuing
 from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_rows import list_rows
@@ -65,6 +66,7 @@ class BlockBook:
         #: Whether every pull draws a block of its own.
         self.independent = settings.seen.blocks is None
         self._costs = Costs(settings) if costs is None else costs
+        self.continuing = Continuing(settings.seen, self._costs)
         self._opening = [fidelity.block_cost for fidelity in problem.fidelities]
         self._key = trial_key(settings.seed, 0)
         #: The item at each position of each fidelity, for a race on a finite set.
@@ -109,6 +111,14 @@ class BlockBook:
             if before < row.size:
                 found.append(self._part(row, before, row.size, True))
                 paid[column] = row.start + row.size
+        return self._split(planner, state, found) if self.continuing.before else found
+
+    def _split(self, planner: Planner, state: State, rows: Sequence[Row]) -> list[Row]:
+        """The parts of rows that go on from something else."""
+        found: list[Row] = []
+        for row in rows:
+            pulls = dict(zip(planner.columns, state.pulls[row.cell[0]].tolist(), strict=True))
+            found += self.continuing.split(row, pulls)
         return found
 
     def _part(self, row: Row, first: int, end: int, opens: bool) -> Row:

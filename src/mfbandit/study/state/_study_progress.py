@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import numpy as np
+
 from mfbandit.core import PULLS, ROUNDS
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._state_basis import StudyStatistics
@@ -29,6 +31,8 @@ class StudyProgress(StudyStatistics):
         self.ends_empty = False
         #: Reasons of the failures of pulls without a result, by pull.
         self.failures: dict[int, list[str]] = {}
+        #: Arm, fidelity and index of pulls of a race that cannot be had.
+        self.missing: set[tuple[int, int, int]] = set()
         #: Pulls that failed too often, where a study then stops.
         self.stuck: dict[int, str] = {}
         #: How many pulls may be out at once at fidelities that have a limit of their own.
@@ -48,13 +52,42 @@ class StudyProgress(StudyStatistics):
         block = row.blocks[index - row.start]
         return block, self.book.seed(row.fidelity, block, seed)
 
+    def pull_at(self, place: int) -> tuple[Row, int]:
+        """Which pull is at a place: its row, and its index; nobody goes on from a cell that could not be had."""
+        row, index = self.round.pull_at(place)
+        if row.done < 0 or self.book is None or (row.arm, row.done, index) not in self.missing:
+            return row, index
+        reached = self.book.continuing.before[row.fidelity]
+        left = [m for m in reached[reached.index(row.done) :] if (row.arm, m, index) not in self.missing]
+        known = self.state.pulls[row.cell[0]]
+        done = next((m for m in left if known[self.planner.columns.index(m)] > index), -1)
+        return row._replace(done=done), index
+
     def next_place(self) -> int:
         """The next place of a pull to hand out, or -1; fidelities with as many out as they may have wait."""
-        if not self._at_most:
-            return self.round.next_place()
-        out = Counter(self.round.row_of(place).fidelity for place in self.round.leases)
+        playing, goes_on = self.round, self.book is not None and bool(self.book.continuing.before)
+        if not self._at_most and not goes_on:
+            return playing.next_place()
+        out = Counter(playing.row_of(place).fidelity for place in playing.leases) if self._at_most else Counter[int]()
         full = {fidelity for fidelity, most in self._at_most.items() if out[fidelity] >= most}
-        return self.round.next_place_at(full) if full else self.round.next_place()
+        if not full and not goes_on:
+            return playing.next_place()
+        return playing.next_place_where(
+            lambda place: playing.row_of(place).fidelity not in full and not (goes_on and self._waits_for_block(place))
+        )
+
+    def _waits_for_block(self, place: int) -> bool:
+        """Whether a pull goes on from one that has no result yet."""
+        playing = self.round
+        row, index = playing.pull_at(place)
+        if row.done < 0:
+            return False
+        start = 0
+        for other, end in zip(playing.rows, playing.ends, strict=True):
+            if (other.arm, other.fidelity) == (row.arm, row.done) and other.start <= index < other.start + other.size:
+                return not playing.told(start + index - other.start)
+            start = end
+        return False
 
     def hold_up(self) -> HoldUp:
         """Why no pull can be handed out now."""
@@ -63,9 +96,15 @@ class StudyProgress(StudyStatistics):
         if self.round.barrier < self.round.size:
             return HoldUp("limit")
         free = self.round.next_place()
-        if free >= 0:
+        if free >= 0 and self.round.row_of(free).fidelity in self._at_most:
             return HoldUp("at_most", fidelity=self.round.row_of(free).fidelity)
         return HoldUp("round", self.round.first + self.round.first_missing())
+
+    @property
+    def arms_out(self) -> set[int]:
+        """The arms that were given up, or are beaten in a race."""
+        beaten = getattr(self.state.own, "beaten", None) if self.race is not None else None
+        return set(self.retired) | (set() if beaten is None else set(np.flatnonzero(beaten).tolist()))
 
     @property
     def due(self) -> bool:

@@ -121,6 +121,7 @@ class StudyState(StudyProgress):
             self._retire(pull - playing.first, said)
         elif self.settings.on_failure == "worst":
             # The cell cannot be had: it counts, in its turn, as missing.
+            self.missing.add((row.arm, row.fidelity, playing.pull_at(pull - playing.first)[1]))
             self.result(pull, math.nan)
         else:
             self.stuck[pull] = said
@@ -188,6 +189,7 @@ class StudyState(StudyProgress):
             if playing.costs or playing.lost:
                 self._pay(row, place, reward is not None)
             if reward is not None:
+                self.costs.pay(row, 1)
                 k, m = row.cell
                 if not self._centred:
                     self.centre(reward)

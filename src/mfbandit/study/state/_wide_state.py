@@ -118,6 +118,7 @@ class WideStudyState(StudyState):
         if k >= 0 and marked:
             self._take_marked(k, m, before)
         state.clock[PULLS] += told
+        self.costs.pay(row, told)
         # What is left to spend must not depend on how many of those called off had been handed out.
         state.spent[0] += row.size * row.price
         self._spared += (row.size - told - paid) * row.price

@@ -76,6 +76,16 @@ class Costs:
                 self.add(row, failed)
         return beyond, called_off
 
+    def pay(self, row: Row, pulls: int) -> None:
+        """Note that pulls of a row have counted; what they cost is told beside, or their price."""
+        if row.done >= 0:
+            opening = self._opening[row.fidelity] if row.opens else 0.0
+            self.add(row, pulls * (row.price - opening - self.declared[row.arm][row.fidelity]))
+
+    def was_paid(self, row: Row) -> bool:
+        """Whether a cost was told for the arm of a row at its fidelity."""
+        return self.known and bool(self._counts[row.arm, row.fidelity])
+
     def add(self, row: Row, more: float) -> None:
         """Note that a row has cost more, or less, than was declared."""
         if not self.known:
@@ -92,7 +102,7 @@ class Costs:
         """
         cell, fidelity = (row.arm, row.fidelity), row.fidelity
         opening = self._opening[fidelity] if row.opens else 0.0
-        if self.known and self._counts[cell]:
+        if self.was_paid(row):
             return float(self._sums[cell] / self._counts[cell]) + opening
         if self._guessed[fidelity]:
             return row.cost

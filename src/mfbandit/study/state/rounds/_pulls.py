@@ -62,5 +62,7 @@ class Pulls:
                 "study": self._study,
                 "block": block[0],
                 "block_seed": block[1],
+                "done": None if row.done < 0 else self._fidelities[row.done],
+                "folder": None,
             }
         )

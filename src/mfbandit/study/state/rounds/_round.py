@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -37,6 +37,8 @@ class Row(NamedTuple):
     """The block of each pull; empty for a problem without blocks."""
     opens: bool = False
     """Whether its pulls are the first on their blocks in this fidelity, so that they pay for opening them."""
+    done: int = -1
+    """The fidelity that its pulls go on from; -1 if they begin anew."""
 
 
 @lru_cache(maxsize=64)
@@ -288,10 +290,10 @@ class Round:
             self.fresh += 1
         return self.fresh if self.fresh < self.size else -1
 
-    def next_place_at(self, full: Collection[int]) -> int:
-        """The next place to hand out whose fidelity is not one of those given, or -1."""
+    def next_place_where(self, may: Callable[[int], bool]) -> int:
+        """The next place to hand out of those that may be, or -1."""
         free = [place for place in sorted(set(self._returned)) if place not in self.leases and not self.told(place)]
         for place in (*free, *range(self.fresh, self.size)):
-            if not self.told(place) and self.row_of(place).fidelity not in full:
+            if not self.told(place) and may(place):
                 return int(place) if place < self.barrier else -1
         return -1
