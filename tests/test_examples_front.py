@@ -1,5 +1,6 @@
 """The examples of judges, ads and searches run."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -38,6 +39,16 @@ def test_comparing_logs(capsys):
     assert "would settle it with an even chance" in out
     assert "'step by step' is the best with confidence 9" in out
     assert out.endswith("These items are enough.\n")
+
+
+def test_training_with_checkpoints(capsys):
+    runpy.run_path(str(EXAMPLES / "train.py"))["main"](None)
+    out = capsys.readouterr().out
+    assert out.startswith("Best setting: rate 0.5, 32 units (certified, confidence 0.9")
+    epochs, again = re.search(r"Epochs: (\d+), of them in this run (\d+)", out).groups()
+    assert epochs == again
+    # To train everything to the end would take 2052.
+    assert int(epochs) < 1600
 
 
 def test_ads_without_their_data(capsys, monkeypatch, tmp_path):

@@ -42,7 +42,7 @@ from mfbandit.instances import (
 from mfbandit.instances.recorded import load_dataset, read_table
 from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Outcome, Problem, Pull
 from mfbandit.simulation import Durations, Forecast, Runs, forecast, simulate
-from mfbandit.study import BiasAlarm, Failures, Result, Study, create_study, import_study, load_study
+from mfbandit.study import BiasAlarm, Failures, Folders, Result, Study, create_study, import_study, load_study
 from mfbandit.study.api import allocate, identify, identify_async
 from mfbandit.version import __version__
 from mfbandit.workers import Ray
@@ -63,6 +63,7 @@ __all__ = [
     "Elimination",
     "Failures",
     "Fidelity",
+    "Folders",
     "Forecast",
     "Gaussian",
     "GaussianLaw",

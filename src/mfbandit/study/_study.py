@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
@@ -13,6 +14,7 @@ from mfbandit.storage import PATIENCE_SECONDS
 from mfbandit.study._changing import ChangingStudy
 from mfbandit.study._result import Result
 from mfbandit.study._view import View
+from mfbandit.study.run._folders import Folders
 from mfbandit.study.run._run_async import run_beside
 from mfbandit.study.run._run_loop import optimize
 from mfbandit.study.state._study_blocks import arms_on_block
@@ -152,6 +154,7 @@ class Study(ChangingStudy):
         resources: Mapping[str, Mapping[str, Any]] | None = None,
         timeout: float | None = None,
         failure_patience: float = 60.0,
+        folders: str | os.PathLike[str] | Folders | None = None,
     ) -> Result:
         """Evaluate pulls until the study is done, or Ctrl-C ends it with the answer so far.
 
@@ -180,6 +183,9 @@ class Study(ChangingStudy):
         failure_patience : float
             How many seconds failures of several pulls in a row may pause the run before they count. 0: no
             pauses, and what failed is tried again at once.
+        folders : str, path or Folders, optional
+            Where evaluations leave what others go on from, for fidelities that continue others; by default beside the
+            SQLite file, else in a temporary folder. Removed when the study has its answer, unless ``keep=True``.
 
         Returns
         -------
@@ -203,6 +209,7 @@ class Study(ChangingStudy):
             resources=resources,
             timeout=timeout,
             failure_patience=failure_patience,
+            folders=folders,
         )
 
     async def optimize_async(self, evaluate: Callable[[Pull], Any], **options: Any) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -16,7 +17,7 @@ from mfbandit.model import Problem
 from mfbandit.storage import PATIENCE_SECONDS, Storage
 from mfbandit.study._study_options import BiasAlarm, Failures
 from mfbandit.study.api._open_study import NameTaken, create_study
-from mfbandit.study.run import refuse_to_block
+from mfbandit.study.run import Folders, refuse_to_block
 from mfbandit.workers import Batches, Evaluate, Ray, Resources
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def identify(
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
     width: int | None = None,
+    folders: str | os.PathLike[str] | Folders | None = None,
 ) -> Result:
     """Find the best arm by real evaluations.
 
@@ -85,7 +87,7 @@ def identify(
         Seeds of pulls are derived from it.
     workers : int
         How many evaluations run at once.
-    engine, progress, callback, resources, timeout, failure_patience
+    engine, progress, callback, resources, timeout, failure_patience, folders
         As for `Study.optimize`.
     width : int, optional
         How many pulls may be out at once: as many as `workers` when the study is made. See `create_study`.
@@ -133,6 +135,7 @@ def identify(
         patience=patience,
         allow_changed_policy=allow_changed_policy,
         width=width,
+        folders=folders,
     )
 
 
@@ -257,7 +260,7 @@ def allocate(
 
 
 #: Keywords of `Study.optimize`, and those that `Failures` says for it; all others are of `create_study`.
-_OF_RUNS = ("workers", "engine", "progress", "callback", "resources")
+_OF_RUNS = ("workers", "engine", "progress", "callback", "resources", "folders")
 _FAILURES = {"retries": "retries", "then": "on_failure", "patience": "failure_patience", "timeout": "timeout"}
 
 
@@ -283,7 +286,7 @@ def _prepared(
     """Make a study, or go on with it; with it what is for the run alone."""
     keywords = {field: (keyword, given.pop(keyword)) for field, keyword in _FAILURES.items()}
     failing = given_once("failures", failures, Failures, keywords)
-    running = {key: given.pop(key) for key in _OF_RUNS}
+    running = {key: given.pop(key) for key in _OF_RUNS if key in given}
     running |= {"timeout": failing["timeout"], "failure_patience": failing["patience"]}
     settings = given | {"retries": failing["retries"], "on_failure": failing["then"]}
     # A round has pulls for many batches: nothing is planned while others are out.

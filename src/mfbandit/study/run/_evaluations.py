@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from mfbandit.model import Fidelity, Outcome, Pull
+from mfbandit.study.run._folders import FolderStore
 from mfbandit.workers import Batch, Batches, Engine, Evaluate
 
 __all__ = ["Evaluation", "Evaluations", "batch_size", "tasks_of"]
@@ -73,8 +74,12 @@ def tasks_of(pulls: Sequence[Pull], batch: int, workers: int) -> Iterator[tuple[
 class Evaluations:
     """Evaluations on an engine, which report from whatever thread."""
 
-    def __init__(self, engine: Engine, timeout: float | None, fidelities: Sequence[Fidelity]) -> None:
+    def __init__(
+        self, engine: Engine, timeout: float | None, fidelities: Sequence[Fidelity], folders: FolderStore | None = None
+    ) -> None:
         self.engine = engine
+        #: What evaluations leave for others, where any fidelity continues another.
+        self._folders = folders
         #: Whether each fidelity costs the time that it takes.
         self._timed = [fidelity.measured == "seconds" for fidelity in fidelities]
         self.timeout = timeout
@@ -94,12 +99,20 @@ class Evaluations:
 
     def start(self, pulls: Sequence[Pull], *, together: bool) -> None:
         """Start to evaluate one pull, or some of them together."""
+        given = pulls if self._folders is None else [self._folders.prepare(pull) for pull in pulls]
         if together:
             # An engine hands on what it is given, and asks it for nothing but its fidelity.
-            future = self.engine.submit(Batch(tuple(pulls)))  # type: ignore[arg-type]
+            future = self.engine.submit(Batch(tuple(given)))  # type: ignore[arg-type]
             self._note([Evaluation(pull, future, place) for place, pull in enumerate(pulls)])
         else:
-            self._note([Evaluation(pulls[0], self.engine.submit(pulls[0]))])
+            self._note([Evaluation(pulls[0], self.engine.submit(given[0]))])
+
+    def succeeded(self, pulls: Iterable[Pull], arms_out: Callable[[], Iterable[int]]) -> None:
+        """Let others go on from what evaluations left; what arms left that are out is of no use any more."""
+        if self._folders is not None:
+            for pull in pulls:
+                self._folders.keep(pull)
+            self._folders.clear(arms_out())
 
     def _note(self, evaluations: list[Evaluation]) -> None:
         """Wait for the evaluations of one task."""
@@ -137,6 +150,8 @@ class Evaluations:
         task = self._numbers.get(evaluation.future, {})
         if evaluation.pull.id in task:
             del task[evaluation.pull.id], self._out[evaluation.pull.id]
+            if self._folders is not None:
+                self._folders.drop(evaluation.pull)
         if not task:
             self._numbers.pop(evaluation.future, None)
 
@@ -183,3 +198,5 @@ class Evaluations:
             self.forget(evaluation)
             evaluation.future.cancel()
         self.engine.close()
+        if self._folders is not None:
+            self._folders.close()

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from mfbandit._checks import is_number, whole_number
@@ -19,6 +20,7 @@ from mfbandit.formatting import shown
 from mfbandit.model import Pull
 from mfbandit.study.run._backoff import Backoff
 from mfbandit.study.run._evaluations import Evaluation, Evaluations, batch_size, tasks_of
+from mfbandit.study.run._folders import Folders, open_folders
 from mfbandit.study.run._interrupts import Interrupts
 from mfbandit.study.run._run_async import refuse_to_block
 from mfbandit.study.run._study_display import Display, make_display
@@ -60,6 +62,7 @@ def optimize(
     resources: Resources | None = None,
     timeout: float | None = None,
     failure_patience: float = 60.0,
+    folders: str | PathLike[str] | Folders | None = None,
     on_start: Callable[[Interrupts], Any] | None = None,
 ) -> Result:
     """Evaluate the pulls of a study until it is done, see `Study.optimize`; `on_start` gets what can end the run."""
@@ -74,7 +77,7 @@ def optimize(
         # It ends itself, wherever it runs, with all it started.
         evaluate, timeout = evaluate.within(timeout), None
     made = make_engine(engine, evaluate, study.problem, resources, timeout)
-    evaluations = Evaluations(made, timeout, study.problem.fidelities)
+    evaluations = Evaluations(made, timeout, study.problem.fidelities, open_folders(study, folders))
     # Who wants no retries does not want to wait for them.
     backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0)
     run = _Run(study, evaluations, workers, callback, backoff, batch_size(evaluate))
@@ -90,15 +93,10 @@ class _Run:
     """One run of a study: the evaluations that are out, those that wait, and what is due when."""
 
     def __init__(
-        self,
-        study: Study,
-        evaluations: Evaluations,
-        workers: int,
-        callback: Callable[[View], Any] | None,
-        backoff: Backoff,
-        batch: int,
+        self, study: Study, evaluations: Evaluations, workers: int, callback: Any, backoff: Backoff, batch: int
     ) -> None:
-        self.study, self.running, self.callback, self.backoff = study, evaluations, callback, backoff
+        self.study, self.running, self.backoff = study, evaluations, backoff
+        self.callback: Callable[[View], Any] | None = callback
         #: How many pulls a task has at most, 0 if it has one alone; how many tasks run at once, with how many pulls.
         self.batch, self.tasks, self.workers = batch, workers, workers * max(1, batch)
         self.display: Display = make_display(study, False)
@@ -273,6 +271,7 @@ class _Run:
             except RewardError as refused:
                 rewards.pop()
                 self._refuse(evaluation.pull, refused)
+        self.running.succeeded([pull for pull, _ in rewards], lambda: self.study.current().arms_out)
         if rewards:
             self.study.tell_all(rewards)
         return {pull.id for pull, _ in rewards}
