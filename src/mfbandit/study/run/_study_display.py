@@ -149,7 +149,7 @@ class _Report(ABC):
         """Pulls, money, the best arm and what is to come."""
         found = [f"{view.pulls:,} pulls ({self.busy(view)})"]
         limit = view.settings.limit  # it may have been raised
-        left = f" of {amount(limit)}, {amount(limit - view.cost)} left"
+        left = f" of {amount(limit)}, {amount(max(0.0, limit - view.cost))} left"
         found.append(f"spent {amount(view.cost)}{left if limit < float('inf') else ''}")
         if view.best is not None:
             found.append(f"best {shown(view.best)}")
