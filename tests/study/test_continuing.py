@@ -74,9 +74,9 @@ def test_going_on_costs_what_is_left(width: int, measured: bool, tmp_path: Path)
     for other in (load_study(url), import_study(tmp_path / "study.jsonl")):
         assert other.result() == result
         assert dump_state(other.current().state) == dump_state(study.current().state)
-    # Less than half of what it takes to train everything to the end.
-    alone = create_study(mf.Problem(ARMS, [mf.Fidelity("27", 27.0)], mf.Gaussian(), blocks="unlimited"))
-    assert total < 0.6 * alone.optimize(score, progress=False).cost
+    if width == 1:  # much less than to train everything to the end
+        alone = create_study(mf.Problem(ARMS, [mf.Fidelity("27", 27.0)], mf.Gaussian(), blocks="unlimited"))
+        assert total < 0.6 * alone.optimize(score, progress=False).cost
 
 
 def test_folders_have_what_was_left_and_are_removed(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_everybody_who_reads_the_log_knows_the_same(problem, width, tmp_path) ->
         assert_same(study, other)
         if study.status != "max_cost":
             break
-        (other if number % 2 else study).extend(max_cost=max(study.cost, study.settings.max_cost or 0.0) * 1.6 + 20.0)
+        (other if number % 2 else study).extend(max_cost=max(study.cost, study.settings.max_cost or 0.0) * 2.5 + 20.0)
     assert (study.status, study.best) == ("certified", "b")
     certificate = study.result().certificate
     assert verify(certificate).valid
