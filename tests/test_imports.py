@@ -24,6 +24,7 @@ LATE = {
     ("workers._engine", "workers._ray_tasks"): "one of these engines is needed, if any",
     ("workers._engine", "workers._threads"): "one of these engines is needed, if any",
     ("workers._engine", "workers._worker_processes"): "one of these engines is needed, if any",
+    ("serve._asgi", "serve.web._site"): "needs starlette, which comes with an extra",
     # Methods that hand their object to a function of the same room, which makes such objects itself.
     ("certificate._verify", "certificate._race_verify"): "two kinds of certificates have one `verify`",
     ("instances._instance", "instances._evaluator"): "`Instance.evaluator` makes one from itself",

@@ -221,9 +221,12 @@ class View:
         if self.on_blocks:
             low, high = problem.reward.low, problem.reward.high
             return dict.fromkeys(problem.arms, (-math.inf if low is None else low, math.inf if high is None else high))
-        alpha = self.settings.delta / problem.n_arms
-        found = {}
-        for position, arm in enumerate(self.arms):
-            low, high = interval(self.arrays, self.state, position, alpha)
-            found[problem.arms[arm]] = self.problem.reward.from_unit(low), self.problem.reward.from_unit(high)
-        return found
+        return {problem.arms[arm]: self.interval_of(position) for position, arm in enumerate(self.arms)}
+
+    def interval_of(self, position: int) -> tuple[float, float]:
+        """The same for one arm in play, by its place in the statistics: at many arms all of them take a while."""
+        problem, reward = self.settings.problem, self.problem.reward
+        if self.on_blocks:
+            return self._intervals[problem.arms[self.arms[position]]]
+        low, high = interval(self.arrays, self.state, position, self.settings.delta / problem.n_arms)
+        return reward.from_unit(low), reward.from_unit(high)

@@ -14,6 +14,7 @@ from mfbandit.cli.commands._catalogue import instances, policies
 from mfbandit.cli.commands._compare_command import compare
 from mfbandit.cli.commands._demo import demo
 from mfbandit.cli.commands._forecast_command import forecast
+from mfbandit.cli.commands._page_commands import serve
 from mfbandit.cli.commands._reproduce_command import reproduce
 from mfbandit.cli.commands._run_command import run
 from mfbandit.cli.commands._simulate_command import simulate
@@ -53,6 +54,7 @@ COMMANDS: list[Command] = [
     Command(fail, STUDIES),
     Command(retry, STUDIES),
     Command(extend, STUDIES),
+    Command(serve, STUDIES),
     Command(verify, STUDIES),
     Command(export, STUDIES),
     Command(import_, STUDIES, "import"),

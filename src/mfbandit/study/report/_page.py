@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mfbandit._plot_style import matplotlib_or_explain
 from mfbandit.files import complete_file
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mfbandit.study._result import ArmResult, Result
     from mfbandit.study._study import Study
 
-__all__ = ["answer", "render", "write_report"]
+__all__ = ["Answered", "answer", "render", "write_report"]
 
 _STATUS = {
     "certified": "is certified",
@@ -60,7 +60,18 @@ def write_report(result: Result, path: str | os.PathLike[str], study: Study | No
         file.write(page)
 
 
-def answer(result: Result) -> str:
+class Answered(NamedTuple):
+    """What the sentence of an answer is made of; results have it all."""
+
+    status: str
+    best: str | None
+    confidence: float
+    cost: float
+    pulls: int
+    epsilon: float
+
+
+def answer(result: Result | Answered) -> str:
     """The answer and its confidence in a sentence.
 
     Examples

@@ -1,0 +1,63 @@
+"""``mfbandit serve``: studies in the browser, and over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mfbandit.cli._options import AllowChangedPolicy
+from mfbandit.cli.commands._study_commands import Patience, StorageUrl
+from mfbandit.storage import PATIENCE_SECONDS
+
+__all__ = ["serve"]
+
+
+def serve(
+    storage: StorageUrl,
+    host: Annotated[str, typer.Option(help="The address to listen on; others than this machine's need a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="The port; 0 is any that is free.")] = 8321,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MFBANDIT_TOKEN",
+            help="What writing needs, and on other addresses reading, too. Others on this machine may see arguments of "
+            "commands: prefer the variable.",
+            show_default="a new one",
+            show_envvar=True,
+        ),
+    ] = None,
+    allow_changed_policy: AllowChangedPolicy = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Show the studies of a storage in the browser while they run, and let workers ask and tell over HTTP.
+
+    On this machine everybody may read; writing needs the token that is printed. Ctrl-C ends it; studies are not
+    touched by that.
+
+    Example: [bold]mfbandit serve judges.db[/bold]
+    """
+    from mfbandit.serve import app, check_address, new_token, run
+    from mfbandit.storage import open_storage
+
+    here = check_address(host, token)
+    given = new_token() if token is None else token
+    store = open_storage(storage, existing=True, patience=patience)
+    page = app(store, token=given, reading="open" if here else "token", allow_changed_policy=allow_changed_policy)
+
+    def ready(taken: int) -> None:
+        shown = f"[{host}]" if ":" in host else host
+        # Behind a # it is sent to no server, and gets into no log.
+        link = f"http://{shown}:{taken}/" + (f"#token={given}" if token is None else "")
+        typer.echo(
+            f"Open {link}\nWorkers send the header 'Authorization: Bearer {given if token is None else 'TOKEN'}'."
+        )
+
+    try:
+        run(page, host, port, ready)
+    except KeyboardInterrupt:
+        return
+    finally:
+        store.close()

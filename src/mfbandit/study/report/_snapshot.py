@@ -1,0 +1,275 @@
+"""A study at one moment, for a page: the arms that matter, what is out, what failed, and what comes next.
+
+It is a plain JSON object, small however many arms and pulls there are. Words and numbers are those of the report.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from mfbandit.formatting import shown
+from mfbandit.study._view import View
+from mfbandit.study.report._page import Answered, answer
+from mfbandit.study.state.rounds._round import HoldUp
+
+if TYPE_CHECKING:
+    from mfbandit.study._study import Study
+    from mfbandit.study.state._study_state import StudyState
+
+__all__ = ["Out", "snapshot", "summary"]
+
+#: So many arms, pulls that are out, and failures are named.
+_MOST_ARMS, _MOST_OUT, _MOST_FAILURES = 40, 50, 20
+#: With more arms than this, what takes a look at each of them is left out.
+_MANY_ARMS = 2000
+#: Reasons and names are cut after so many letters.
+_LONGEST_REASON, _LONGEST_NAME = 500, 500
+
+_WAITS = {
+    "round": "all results of a round are needed for the next plan; pull {pull} is the first that is missing",
+    "lag": "plans are as far ahead of the results as they may be; pull {pull} is the first that is missing",
+    "expected": "what is out ends the study, if it comes back as expected",
+    "limit": "nothing more can be paid for",
+}
+
+
+class Out(NamedTuple):
+    """A pull that is handed out and has no result yet."""
+
+    pull: int
+    arm: int
+    fidelity: int
+    since: float | None
+    """When it was handed out, or said to be worked on, for the last time; seconds of the storage's clock."""
+    by: str
+    """Which process has it, if it was taken by a run."""
+
+
+def summary(study: Study) -> dict[str, Any]:
+    """A study in a line: where it stands, the best arm, how sure that is, and what it cost."""
+    view = study.view()
+    return _summary(study, view)
+
+
+def snapshot(study: Study) -> dict[str, Any]:
+    """A study at this moment, as a plain JSON object.
+
+    Parameters
+    ----------
+    study : Study
+        The study; it is read, not changed.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> study = mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), max_cost=10)
+    >>> pull, = study.ask()
+    >>> found = snapshot(study)
+    >>> found["status"], found["sentence"], [one["arm"] for one in found["out"]]
+    ('running', 'There is no answer yet: the study is still running.', ['a'])
+    """
+    with study._lock:
+        study_state = study.current()
+        view = View(study_state)
+        out, failures = _out(study_state), _failures(study_state)
+    problem, settings = view.settings.problem, view.settings
+    names = problem.arms
+    places = _arms_that_matter(view)
+    listed = _arms(view, places)
+    pulls = view.state.pulls.sum(axis=0)
+    spent = (view.state.pulls * view.arrays.cost).sum(axis=0)
+    columns = {column: place for place, column in enumerate(view.columns)}
+    return {
+        **_summary(study, view),
+        "policy": settings.policy.label,
+        "delta": settings.delta,
+        "epsilon": settings.epsilon,
+        "width": settings.width,
+        "limit": settings.limit,
+        "blocks": problem.blocks,
+        "on_blocks": view.on_blocks,
+        "rewards": [problem.reward.low, problem.reward.high],
+        "fidelities": [
+            {
+                "name": _short(fidelity.name),
+                "truth": number == problem.truest,
+                "pulls": int(pulls[columns[number]]) if number in columns else 0,
+                "cost": float(spent[columns[number]]) if number in columns else 0.0,
+            }
+            for number, fidelity in enumerate(problem.fidelities)
+        ],
+        "arms": listed,
+        "n_arms": problem.n_arms,
+        "n_left": len(view.left),
+        "n_retired": len(view.retired),
+        "regret_bound": view.regret_bound if problem.n_arms <= _MANY_ARMS else None,
+        "waits": _waits(view, view.hold_up),
+        "n_out": len(out),
+        "out": [
+            {
+                "pull": one.pull,
+                "arm": _short(names[one.arm]),
+                "fidelity": _short(problem.fidelities[one.fidelity].name),
+                "since": one.since,
+                "by": one.by,
+            }
+            for one in sorted(out, key=lambda one: (one.since or 0.0, one.pull))[:_MOST_OUT]
+        ],
+        "n_failures": len(failures),
+        "failures": [
+            {
+                "pull": pull,
+                "arm": _short(names[arm]),
+                "fidelity": _short(problem.fidelities[fidelity].name),
+                "times": times,
+                "reason": _cut(reason),
+            }
+            for pull, arm, fidelity, times, reason in failures[-_MOST_FAILURES:]
+        ],
+        "reasons": [_cut(reason) for reason in view.reasons[:_MOST_FAILURES]],
+        "violations": [_cut(one) for one in view.violations()[:_MOST_FAILURES]] if _is_small(view) else [],
+    }
+
+
+def _summary(study: Study, view: View) -> dict[str, Any]:
+    best, confidence = view.best, view.confidence
+    facts = Answered(view.status, best, confidence, view.cost, view.pulls, view.settings.epsilon)
+    return {
+        "study": study.name,
+        "status": view.status,
+        "best": None if best is None else _short(best),
+        "confidence": confidence,
+        "wanted": 1.0 - view.settings.delta,
+        "cost": view.cost,
+        "pulls": view.pulls,
+        "remaining_cost": view.remaining_cost,
+        "sentence": answer(facts._replace(best=None if best is None else shown(best, 80))),
+    }
+
+
+def _is_small(view: View) -> bool:
+    return view.settings.problem.n_arms <= _MANY_ARMS
+
+
+def _arms_that_matter(view: View) -> list[int]:
+    """Places in the statistics of the answer and of the arms that are closest to being the best."""
+    if view.best is None:
+        return list(range(min(len(view.arms), _MOST_ARMS)))
+    answer_place = view.arms.index(view.answer)
+    if view.on_blocks:
+        against = -np.asarray(view.race.log_wrong(view.answer), dtype=float)[view.arms]
+    else:
+        against = np.full(len(view.arms), math.inf)
+        for one in view.victories:
+            against[one.arm] = one.evidence
+    against[answer_place] = -math.inf
+    means = _means(view, view.columns.index(view.settings.problem.truest)) if _has_truth(view) else None
+    order = np.argsort(against, kind="stable") if means is None else np.lexsort((-np.nan_to_num(means), against))
+    return [int(place) for place in order[:_MOST_ARMS]]
+
+
+def _has_truth(view: View) -> bool:
+    return view.settings.problem.truest in view.columns
+
+
+def _means(view: View, column: int) -> Any:
+    """Mean rewards at a fidelity, in unit scale; NaN where there is none."""
+    pulls = view.state.pulls[:, column]
+    if view.on_blocks:
+        pulls = pulls - view.state.blocks.missing[:, column]
+    return np.where(pulls > 0, view.state.sums[:, column] / np.maximum(pulls, 1), math.nan)
+
+
+def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
+    """What is known of some arms; those that were given up come last."""
+    problem, left = view.settings.problem, set(view.left)
+    differences = view.differences
+    evidence = {one.arm: one.evidence for one in view.victories}
+    means = [_means(view, column) for column in range(len(view.columns))]
+    columns = {column: place for place, column in enumerate(view.columns)}
+    found: list[dict[str, Any]] = []
+    for place in places:
+        name = problem.arms[view.arms[place]]
+        low, high = view.interval_of(place)
+        by_fidelity = [columns.get(number) for number in range(problem.n_fidelities)]
+        found.append(
+            {
+                "arm": _short(name),
+                "best": view.arms[place] == view.answer and view.best is not None,
+                "left": name in left,
+                "low": low,
+                "high": high,
+                "ahead": differences.get(name),
+                "evidence": evidence.get(place),
+                "pulls": [0 if column is None else int(view.state.pulls[place, column]) for column in by_fidelity],
+                "means": [None if column is None else _mean(view, means[column][place]) for column in by_fidelity],
+                "retired": None,
+            }
+        )
+    for arm, why in list(view.retired.items())[: max(0, _MOST_ARMS - len(found)) + 5]:
+        nothing = {"best": False, "left": False, "low": None, "high": None, "ahead": None, "evidence": None}
+        empty = {"pulls": [], "means": [], "retired": _cut(why)}
+        found.append({"arm": _short(problem.arms[arm]), **nothing, **empty})
+    return found
+
+
+def _mean(view: View, unit: float) -> float | None:
+    return None if math.isnan(unit) else float(view.problem.reward.from_unit(unit))
+
+
+def _out(study_state: StudyState) -> list[Out]:
+    playing, found = study_state.round, []
+    for place, (until, note) in playing.leases.items():
+        row = playing.row_of(place)
+        term, _, owner = (note or "").partition(" ")
+        found.append(Out(playing.first + place, row.arm, row.fidelity, _since(until, term), _owner(owner)))
+    return found
+
+
+def _since(until: float, term: str) -> float | None:
+    try:
+        return until - float(term)
+    except ValueError:
+        return None  # older versions wrote no term
+
+
+def _owner(owner: str) -> str:
+    """A process as people call it."""
+    parts = owner.split("/")
+    return f"process {parts[2]} on {parts[0]}" if len(parts) == 5 else owner
+
+
+def _failures(study_state: StudyState) -> list[tuple[int, int, int, int, str]]:
+    """Pulls that failed and have no result yet: pull, arm, fidelity, how often, and the last reason."""
+    playing, found = study_state.round, []
+    for pull, reasons in study_state.failures.items():
+        row = playing.row_of(pull - playing.first)
+        found.append((pull, row.arm, row.fidelity, len(reasons), reasons[-1]))
+    return found
+
+
+def _waits(view: View, held: HoldUp) -> str:
+    """Why no pull can be handed out, if none can."""
+    if held.kind == "width":
+        return f"as many pulls are out as may be, {view.settings.width}"
+    if held.kind == "at_most":
+        fidelity = view.settings.problem.fidelities[held.fidelity]
+        return f"{shown(fidelity.name)!r} has as many pulls out as it may have, {fidelity.at_most}"
+    return _WAITS.get(held.kind, "").format(pull=held.pull)
+
+
+def _short(name: str) -> str:
+    """A name that may be as long as a book."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _cut(reason: str) -> str:
+    return reason if len(reason) <= _LONGEST_REASON else f"{reason[: _LONGEST_REASON - 1]}…"
