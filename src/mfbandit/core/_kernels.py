@@ -309,12 +309,19 @@ def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) ->
     return built
 
 
+#: What was compiled already, by the kernel itself: to find it by its digest takes longer than most calls.
+_entries: dict[Any, Any] = {}
+
+
 def compiled_or_plain(function: F) -> F:
     """The compiled form of a kernel or, where numba is missing, the kernel itself, which gives the same."""
-    try:
-        return compiled(function)
-    except MissingExtra:
-        return function
+    found: F | None = _entries.get(function)
+    if found is None:
+        try:
+            found = _entries[function] = compiled(function)
+        except MissingExtra:
+            return function
+    return found
 
 
 def cuda_module() -> Any:

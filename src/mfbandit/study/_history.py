@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mfbandit._checks import whole_number
 from mfbandit.storage import RESULT, kept_records
 from mfbandit.study._view import View
-from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import study_state_of
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
 
-__all__ = ["Moment", "history"]
+__all__ = ["Moment", "history", "views_along"]
 
 
 @dataclass(frozen=True)
@@ -56,28 +56,30 @@ def history(study: Study, points: int = 60, *, pulls: int | None = None) -> list
     >>> [moment.pulls for moment in moments], moments[-1].best
     ([25, 50, 75, 100], 'b')
     """
+    return [
+        Moment(cost=view.cost, pulls=seen, best=view.best, confidence=view.confidence)
+        for seen, view in views_along(study, points, pulls=pulls)
+    ]
+
+
+def views_along(study: Study, points: int = 60, *, pulls: int | None = None) -> Iterator[tuple[int, View]]:
+    """Views of a study as it stood along the way, each with how many results there were; see `history`."""
     whole_number("points", points, 1)
     records = list(kept_records(study.storage.log(study.name)))
     results = sum(record.kind == RESULT for record in records)
     results = results if pulls is None else min(results, pulls)
-    wanted = {max(1, round(results * place / points)) for place in range(1, points + 1)} if results else set()
+    if not results:
+        return
+    wanted = {max(1, round(results * place / points)) for place in range(1, points + 1)}
     study_state = study_state_of(study.made_with)
     seen = 0
-    moments: list[Moment] = []
     for record in records:
         if seen == results and record.kind == RESULT:
             break
         study_state.apply([record])
         if record.kind == RESULT:
             seen += 1
-            if seen in wanted:
-                moments.append(_moment(study_state, seen))
-    if moments:
-        # What came after the last result, such as the proof that ends a study, belongs to it.
-        moments[-1] = _moment(study_state, seen)
-    return moments
-
-
-def _moment(study_state: StudyState, seen: int) -> Moment:
-    view = View(study_state)
-    return Moment(cost=view.cost, pulls=seen, best=view.best, confidence=view.confidence)
+            if seen in wanted and seen < results:
+                yield seen, View(study_state)
+    # What came after the last result, such as the proof that ends a study, belongs to it.
+    yield seen, View(study_state)

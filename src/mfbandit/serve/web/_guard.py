@@ -70,7 +70,7 @@ class Guard:
                 answered = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     answered[name] = value
-                answered.setdefault("Cache-Control", "no-store")
+                answered.setdefault("Cache-Control", "no-cache" if _path(scope).startswith("/static/") else "no-store")
             await send(message)
 
         scope.setdefault("state", {})["is_owner"] = self._is_owner(headers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import Any
 
 from starlette.applications import Starlette
@@ -18,18 +17,24 @@ from mfbandit.serve._keys import Keys
 from mfbandit.serve._open_studies import OpenStudies
 from mfbandit.serve.web._answers import Json, answer_error, read_json, refusal
 from mfbandit.serve.web._guard import Guard
+from mfbandit.serve.web._live_routes import live_routes
+from mfbandit.serve.web._shells import STATIC, shell_routes
 from mfbandit.serve.web._worker_api import worker_routes
 from mfbandit.study.report import snapshot
 
 __all__ = ["make_site"]
 
-_STATIC = resources.files("mfbandit.serve") / "static"
-
 
 def make_site(studies: OpenStudies, keys: Keys) -> Starlette:
     """The application: its routes behind the guard."""
     return Starlette(
-        routes=[*_login_routes(keys), *worker_routes(studies), *_reading_routes(studies)],
+        routes=[
+            *_login_routes(keys),
+            *worker_routes(studies),
+            *live_routes(studies),
+            *_reading_routes(studies),
+            *shell_routes(),
+        ],
         middleware=[Middleware(Guard, keys=keys)],
         exception_handlers={MfbanditError: answer_error},
     )
@@ -53,7 +58,7 @@ def _login_routes(keys: Keys) -> list[Route]:
         return Json({"owner": request.state.is_owner, "reads": reads, "writable": keys.exist})
 
     async def openapi(request: Request) -> Response:
-        return Response((_STATIC / "openapi.json").read_bytes(), media_type="application/json")
+        return Response((STATIC / "openapi.json").read_bytes(), media_type="application/json")
 
     return [
         Route("/api/login", login, methods=["POST"]),

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mfbandit.formatting import shown
+from mfbandit.storage import LEASE
+from mfbandit.study._history import views_along
 from mfbandit.study._view import View
 from mfbandit.study.report._page import Answered, answer
 from mfbandit.study.state.rounds._round import HoldUp
@@ -20,10 +22,14 @@ if TYPE_CHECKING:
     from mfbandit.study._study import Study
     from mfbandit.study.state._study_state import StudyState
 
-__all__ = ["Out", "snapshot", "summary"]
+__all__ = ["Out", "course", "glance", "latest_activity", "snapshot", "summary"]
 
 #: So many arms, pulls that are out, and failures are named.
 _MOST_ARMS, _MOST_OUT, _MOST_FAILURES = 40, 50, 20
+#: Of so many arms the way of their bounds is drawn.
+_MOST_DRAWN = 12
+#: The latest activity is looked for among so many records.
+_LATEST = 200
 #: With more arms than this, what takes a look at each of them is left out.
 _MANY_ARMS = 2000
 #: Reasons and names are cut after so many letters.
@@ -55,6 +61,14 @@ def summary(study: Study) -> dict[str, Any]:
     return _summary(study, view)
 
 
+def glance(study: Study) -> dict[str, Any]:
+    """What can be said of a study at once, however many arms it has."""
+    with study._lock:
+        study_state = study.current()
+        found = {"study": study.name, "status": study_state.status, "cost": study_state.cost}
+    return {**found, "n_arms": study.problem.n_arms}
+
+
 def snapshot(study: Study) -> dict[str, Any]:
     """A study at this moment, as a plain JSON object.
 
@@ -81,9 +95,7 @@ def snapshot(study: Study) -> dict[str, Any]:
         view = View(study_state)
         out, failures = _out(study_state), _failures(study_state)
     problem, settings = view.settings.problem, view.settings
-    names = problem.arms
-    places = _arms_that_matter(view)
-    listed = _arms(view, places)
+    names, places = problem.arms, _arms_that_matter(view)
     pulls = view.state.pulls.sum(axis=0)
     spent = (view.state.pulls * view.arrays.cost).sum(axis=0)
     columns = {column: place for place, column in enumerate(view.columns)}
@@ -106,7 +118,8 @@ def snapshot(study: Study) -> dict[str, Any]:
             }
             for number, fidelity in enumerate(problem.fidelities)
         ],
-        "arms": listed,
+        "arms": _arms(view, places),
+        "moment": _moment(view, places[:_MOST_DRAWN]),
         "n_arms": problem.n_arms,
         "n_left": len(view.left),
         "n_retired": len(view.retired),
@@ -137,6 +150,32 @@ def snapshot(study: Study) -> dict[str, Any]:
         "reasons": [_cut(reason) for reason in view.reasons[:_MOST_FAILURES]],
         "violations": [_cut(one) for one in view.violations()[:_MOST_FAILURES]] if _is_small(view) else [],
     }
+
+
+def course(study: Study, points: int = 60) -> list[dict[str, Any]]:
+    """How a study went: moments along the way, evenly spaced by the number of results; see `history`."""
+    return [_moment(view, _arms_that_matter(view)[:_MOST_DRAWN]) for _, view in views_along(study, points)]
+
+
+def latest_activity(study: Study) -> float | None:
+    """When a pull was last handed out, or said to be worked on, by the clock of the storage; None if not known."""
+    records = study.storage.log(study.name).read(max(0, study.known_length - _LATEST))
+    began = [
+        _since(one.value, (one.text or "").partition(" ")[0]) for one in records if one.kind == LEASE and one.value
+    ]
+    return max((since for since in began if since is not None), default=None)
+
+
+def _moment(view: View, places: Sequence[int]) -> dict[str, Any]:
+    """A point of the pictures: how sure it was at what cost, and what was known of the arms that matter."""
+    differences, names = view.differences, view.settings.problem.arms
+    bounds = []
+    for place in places:
+        arm = view.arms[place]
+        ends = differences.get(names[arm]) if view.on_blocks else view.interval_of(place)
+        if ends is not None:
+            bounds.append([arm, *ends])
+    return {"cost": view.cost, "confidence": view.confidence, "best": view.answer, "bounds": bounds}
 
 
 def _summary(study: Study, view: View) -> dict[str, Any]:
@@ -203,6 +242,7 @@ def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
         found.append(
             {
                 "arm": _short(name),
+                "index": view.arms[place],
                 "best": view.arms[place] == view.answer and view.best is not None,
                 "left": name in left,
                 "low": low,
@@ -215,7 +255,15 @@ def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
             }
         )
     for arm, why in list(view.retired.items())[: max(0, _MOST_ARMS - len(found)) + 5]:
-        nothing = {"best": False, "left": False, "low": None, "high": None, "ahead": None, "evidence": None}
+        nothing = {
+            "index": arm,
+            "best": False,
+            "left": False,
+            "low": None,
+            "high": None,
+            "ahead": None,
+            "evidence": None,
+        }
         empty = {"pulls": [], "means": [], "retired": _cut(why)}
         found.append({"arm": _short(problem.arms[arm]), **nothing, **empty})
     return found

@@ -77,6 +77,11 @@ class Replica:
         """How the study ended, as far as this process knows without a look at the log; empty while it goes on."""
         return "" if self._stale else self._study_state.ended
 
+    @property
+    def known_length(self) -> int:
+        """How many records of the log this process has read or written; whoever sees it unchanged missed nothing."""
+        return self._seen
+
     def log_digest(self) -> str:
         """The SHA-256 of all that has counted in this study, as 64 hexadecimal digits.
 

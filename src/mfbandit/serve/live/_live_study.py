@@ -1,0 +1,167 @@
+"""A study that is watched: what it looks like now, and how it came there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+
+from mfbandit.errors import MfbanditError, StorageError
+from mfbandit.serve._open_studies import OpenStudies, UnknownStudy
+from mfbandit.serve.live._course_program import course_elsewhere
+from mfbandit.serve.live._watched import Watched, event
+from mfbandit.study.report import course, glance, snapshot
+
+__all__ = ["LiveStudies", "LiveStudy"]
+
+_logger = logging.getLogger("mfbandit")
+
+#: So many moments are kept; when there are more, every other one is forgotten.
+_MOST_MOMENTS = 400
+#: With more results than this, how a study went is worked out by another process: that takes a while.
+_MANY_RESULTS = 20_000
+#: If the results have grown by more than this share while nobody watched, how that went is worked out.
+_MISSED = 0.02
+#: So many studies that nobody watches any more are remembered.
+_MOST_KEPT = 32
+
+
+class LiveStudy(Watched):
+    """Follows the log of a study while somebody watches."""
+
+    def __init__(self, studies: OpenStudies, name: str) -> None:
+        super().__init__()
+        self._studies, self.name = studies, name
+        self._length = -1
+        self._course: list[dict[str, Any]] = []
+        #: When each pull that is out was first seen to be; a renewed lease says only when that was done last.
+        self._first_seen: dict[int, float] = {}
+        self._filling: asyncio.Task[None] | None = None
+        #: How many results there were at the last look, whether nobody has watched since, and whether too much has
+        #: happened while nobody did.
+        self._pulls, self._was_away, self._has_gap = 0, True, False
+        self._trouble = ""
+
+    async def look(self) -> None:
+        """Tell what has changed since the last look, if anything has."""
+        try:
+            if self._length < 0:
+                # A large study takes seconds to open, and many arms to compare: something is shown before.
+                self._say_first({"study": self.name})
+                study = await run_in_threadpool(self._studies.get, self.name)
+                self._say_first(await run_in_threadpool(glance, study))
+            found = await run_in_threadpool(self._changed)
+        except UnknownStudy as error:
+            self._say_trouble(str(error))
+            return
+        except StorageError as error:
+            _logger.warning("watching study %r: %s", self.name, error)
+            self._studies.forget(self.name)
+            self._say_trouble("the storage does not answer: the page's own log says why")
+            return
+        except MfbanditError as error:
+            self._studies.forget(self.name)
+            self._say_trouble(str(error))
+            return
+        self._say_trouble("")
+        if found is not None:
+            self._show(found)
+        if self._has_gap and self._filling is None and self._course:
+            self._filling = asyncio.create_task(self._fill(self._pulls, self._course[-1]["cost"]))
+
+    def stop(self) -> None:
+        """Look no more; what happens meanwhile is worked out when somebody watches again."""
+        super().stop()
+        if self._filling is not None:
+            self._filling.cancel()
+            self._filling = None
+        self._was_away = True
+
+    def _show(self, found: dict[str, Any]) -> None:
+        moment = found["moment"]
+        if self._was_away and found["pulls"] - self._pulls > _MISSED * self._pulls:
+            self._has_gap = True
+        self._pulls, self._was_away = found["pulls"], False
+        self._append(moment)
+        text = event("study", found)
+        self.say("study", lambda: text)
+
+    def _changed(self) -> dict[str, Any] | None:
+        """The study, unless it is as it was at the last look."""
+        study = self._studies.get(self.name)
+        study.current()
+        if study.known_length == self._length:
+            return None
+        length = study.known_length
+        found = snapshot(study)
+        self._length = length
+        now = time.time()
+        out = {one["pull"]: self._first_seen.get(one["pull"], one["since"] or now) for one in found["out"]}
+        self._first_seen = out
+        for one in found["out"]:
+            one["since"] = min(out[one["pull"]], now)
+        return {**found, "now": now}
+
+    def _append(self, moment: dict[str, Any]) -> None:
+        if self._course and self._course[-1]["cost"] >= moment["cost"]:
+            self._course[-1] = moment
+        else:
+            self._course.append(moment)
+        if len(self._course) > _MOST_MOMENTS:
+            self._course[:] = [*self._course[:-1:2], self._course[-1]]
+        if len(self._course) == 1:
+            self._say_course()
+
+    def _say_course(self) -> None:
+        self.say("course", lambda: event("course", self._course))
+
+    def _say_first(self, found: dict[str, Any]) -> None:
+        text = event("first", found)
+        self.say("first", lambda: text)
+
+    def _say_trouble(self, sentence: str) -> None:
+        if sentence != self._trouble:
+            self._trouble = sentence
+            self.say("trouble", lambda: event("trouble", {"error": sentence}))
+
+    async def _fill(self, results: int, cost: float) -> None:
+        """Work out how the study came to where it cost so much and had so many results."""
+        try:
+            study = await run_in_threadpool(self._studies.get, self.name)
+            if results <= _MANY_RESULTS:
+                past = await run_in_threadpool(course, study)
+            elif study.storage.url:
+                past = await course_elsewhere(study.storage.url, self.name)
+            else:
+                past = []
+        except MfbanditError as error:
+            _logger.warning("how study %r went could not be worked out: %s", self.name, error)
+            past = []
+        self._has_gap, self._filling = False, None
+        before = [moment for moment in past if moment["cost"] < cost]
+        if before:
+            self._course[:] = before + [moment for moment in self._course if moment["cost"] >= cost]
+            self._say_course()
+
+
+class LiveStudies:
+    """The studies that are watched."""
+
+    def __init__(self, studies: OpenStudies) -> None:
+        self._studies = studies
+        self._live: dict[str, LiveStudy] = {}
+
+    @property
+    def watchers(self) -> int:
+        """How many watch any study."""
+        return sum(one.watchers for one in self._live.values())
+
+    def watch(self, name: str) -> AsyncIterator[bytes]:
+        """Watch a study."""
+        if len(self._live) > _MOST_KEPT:
+            self._live = {name: one for name, one in self._live.items() if one.watchers}
+        return self._live.setdefault(name, LiveStudy(self._studies, name)).watch()

@@ -1,0 +1,169 @@
+// A study, live.
+import { badge, enter, fill, listen, make, nameInAddress, nav, request, root, section, studyPath, svg, table } from "./common.js";
+import { Chart, drawBounds, drawConfidence } from "./charts.js";
+import { amount, count, duration, floored, shown } from "./format.js";
+
+const DRAWN = 5;
+const main = document.getElementById("main");
+const name = nameInAddress("study");
+const said = make("span", { class: "status", role: "status" });
+const parts = Object.fromEntries(["head", "wrong", "race", "out", "heat", "spent"].map((part) => [part, make("div", {})]));
+const confidence = new Chart({ x: "cost spent", label: "confidence", y: { range: [0, 1.04] } });
+const bounds = new Chart({ x: "cost spent", label: "" });
+const boundsText = make("p", {});
+let course = [];
+let study = null;
+let ahead = 0; // how far the server's clock is ahead of this one
+
+function label(text, widest = 200) {
+  return make("span", { class: "name clip", title: text.length > 60 ? text : null }, make("bdi", {}, shown(text, widest)));
+}
+
+function head() {
+  const tiles = [
+    ["best", study.best === null ? "none yet" : shown(study.best, 40)],
+    ["confidence", study.best === null ? "-" : floored(study.confidence)],
+    ["cost", amount(study.cost) + (study.limit === null ? "" : ` of ${amount(study.limit)}`)],
+    ["pulls", count(study.pulls)],
+    ["to go", study.remaining_cost === null ? "-" : `about ${amount(study.remaining_cost, 2)}`],
+    ["still in the race", `${count(study.n_left)} of ${count(study.n_arms - study.n_retired)}`],
+  ];
+  fill(
+    parts.head,
+    make("p", { class: "kicker" }, "Study ", make("bdi", { class: "name" }, shown(study.study, 200)), " ", badge(study.status)),
+    make("h1", {}, study.sentence),
+    make("dl", { class: "tiles" }, ...tiles.map(([title, value]) => make("div", {}, make("dt", {}, title), make("dd", {}, make("bdi", {}, value))))),
+    study.regret_bound === null || study.best === null ? null : make("p", {}, `No arm is better${study.regret_bound > 0 ? ` by more than ${amount(study.regret_bound)}` : ""}, with probability ${amount(study.wanted)}, whenever you look.`),
+    study.waits ? make("p", {}, `Nothing can be handed out now: ${study.waits}.`) : null,
+  );
+}
+
+function sentences(title, found) {
+  if (!found.length) return null;
+  return make("section", { class: "wrong" }, make("h2", {}, title), make("ul", {}, ...found.map((one) => make("li", {}, `${one.slice(0, 1).toUpperCase()}${one.slice(1)}.`))));
+}
+
+function wrong() {
+  const failed = study.failures.map((one) => ({ cells: [String(one.pull), label(one.arm), label(one.fidelity), label(one.reason, 400), count(one.times)] }));
+  fill(
+    parts.wrong,
+    sentences("The data contradict the model", study.violations),
+    sentences("What failed", study.reasons),
+    failed.length ? section("Failures that are tried again", study.n_failures > failed.length ? `The latest ${failed.length} of ${count(study.n_failures)}.` : "", table(["pull", "arm", "fidelity", "why", "times"], failed, [1, 1, 1, 1], "failures")) : null,
+  );
+}
+
+/** One bar of a scale from `low` to `high`. */
+function bar(ends, scale, kind, mean) {
+  const [low, high] = scale;
+  const at = (value) => 2 + (96 * (Math.min(high, Math.max(low, value ?? 0)) - low)) / (high - low || 1);
+  const children = [];
+  if (low < 0 && high > 0 && study.on_blocks) children.push(svg("line", { class: "zero", x1: `${at(0)}%`, x2: `${at(0)}%`, y1: 0, y2: "100%" }));
+  children.push(svg("line", { class: `bar ${kind}`, x1: `${at(ends[0] ?? low)}%`, x2: `${at(ends[1] ?? high)}%`, y1: "50%", y2: "50%" }));
+  if (mean !== null && mean !== undefined) children.push(svg("circle", { class: "dot", cx: `${at(mean)}%`, cy: "50%", r: 4 }));
+  return svg("svg", { class: "bars", role: "img", "aria-label": `${amount(ends[0])} to ${amount(ends[1])}` }, ...children);
+}
+
+function race() {
+  const blocks = study.on_blocks;
+  const truth = study.fidelities.findIndex((one) => one.truth);
+  const ends = (arm) => (blocks ? arm.ahead : [arm.low, arm.high]);
+  const shownArms = study.arms.filter((arm) => arm.retired === null);
+  const numbers = shownArms.flatMap((arm) => [...(ends(arm) ?? []), blocks ? 0 : arm.means[truth]]).filter((one) => one !== null && one !== undefined);
+  const scale = [Math.min(...numbers, ...(numbers.length ? [] : [0])), Math.max(...numbers, ...(numbers.length ? [] : [1]))];
+  const rows = study.arms.map((arm) => {
+    const found = arm.retired === null ? ends(arm) : null;
+    const verdict = arm.retired !== null ? `given up: ${arm.retired}` : arm.best ? (study.status === "certified" ? "best" : "leads") : arm.left ? "in the race" : "out of the race";
+    const picture = make("td", { class: "bars" }, found ? bar(found, scale, arm.best ? "mine" : blocks && found[0] > 0 ? "sure" : "", blocks ? null : arm.means[truth]) : "");
+    return { kind: arm.best ? "best" : arm.left ? null : "gone", cells: [label(arm.arm), label(verdict, 120), picture, amount(found?.[0]), amount(found?.[1])] };
+  });
+  const more = study.n_arms - study.arms.length;
+  const text = blocks
+    ? `By how much the leader is ahead of each arm, at least and at most. All of it holds at once with probability ${amount(study.wanted)}.`
+    : `Bounds of the true means; dots are means by the truest fidelity. All of it holds at once with probability ${amount(study.wanted)}.`;
+  fill(parts.race, section("Who is still in the race", text, table(blocks ? ["arm", "", "the leader is ahead by", "at least", "at most"] : ["arm", "", "true mean", "at least", "at most"], rows, [1, "text spare", "left"], "arms"), more > 0 ? make("p", {}, `${count(more)} more arms, which are further from being the best, are not shown.`) : null));
+}
+
+function heat() {
+  const most = Math.max(1, ...study.arms.flatMap((arm) => arm.pulls));
+  const rows = study.arms.filter((arm) => arm.pulls.length).map((arm) => {
+    const cells = arm.pulls.map((pulls, place) => {
+      const mean = arm.means[place];
+      const cell = make("td", { class: "heat" }, pulls ? `${mean === null ? "-" : amount(mean)} ` : "–", pulls ? make("small", {}, count(pulls)) : "");
+      cell.style.setProperty("--heat", pulls ? (0.08 + 0.47 * (Math.log1p(pulls) / Math.log1p(most))).toFixed(3) : 0);
+      return cell;
+    });
+    return { kind: arm.best ? "best" : null, cells: [label(arm.arm), ...cells] };
+  });
+  const headings = ["arm", ...study.fidelities.map((one) => label(one.name, 60))];
+  const total = study.fidelities.reduce((sum, one) => sum + one.cost, 0);
+  const spent = study.fidelities.map((one) => ({ cells: [label(one.name), one.truth ? "the truth" : "", count(one.pulls), amount(one.cost), total ? `${Math.round((100 * one.cost) / total)}%` : "-"] }));
+  fill(parts.heat, section("Pulls by arm and fidelity", "The mean of the rewards, and how many there are; the darker, the more.", table(headings, rows, [1], "pulls")));
+  fill(parts.spent, section("What was spent where", "", table(["fidelity", "", "pulls", "cost", "share"], spent, [1, 1], "cost by fidelity")));
+}
+
+function out() {
+  const now = Date.now() / 1000 + ahead;
+  const rows = study.out.map((one) => ({ cells: [String(one.pull), label(one.arm), label(one.fidelity), label(one.by || "-", 80), one.since === null ? "-" : duration(Math.max(0, now - one.since))] }));
+  const more = study.n_out - rows.length;
+  fill(parts.out, section("Out now", rows.length ? "Pulls that are being evaluated, the longest first." : "No pull is being evaluated.", rows.length ? table(["pull", "arm", "fidelity", "by", "since"], rows, [1, 1, 1, 1], "out now") : null, more > 0 ? make("p", {}, `${count(more)} more are out.`) : null));
+}
+
+function charts() {
+  if (!course.length) return;
+  drawConfidence(confidence, [{ label: study.study, course, wanted: study.wanted }]);
+  const drawn = study.arms.filter((arm) => arm.retired === null && !(study.on_blocks && arm.best)).slice(0, DRAWN);
+  boundsText.textContent = study.on_blocks ? "By how much the leader was ahead of the closest arms." : "Bounds of the true means of the closest arms.";
+  drawBounds(bounds, course, drawn);
+}
+
+function certificate() {
+  const verdict = make("p", { role: "status" });
+  const button = make("button", { id: "verify" }, "Verify");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    verdict.textContent = "Checking…";
+    try {
+      const found = await request(studyPath(name, "/verify"));
+      verdict.replaceChildren(make("b", {}, found.valid ? "Verified: " : "Not proven: "), found.valid ? found.claim : found.reasons.join("; "));
+    } catch (error) {
+      verdict.textContent = error.message;
+    }
+    button.disabled = false;
+  });
+  const link = make("a", { href: root + studyPath(name, "/certificate"), download: "certificate.json" }, "certificate.json");
+  return section("The certificate", "It holds all numbers that prove the answer so far; anybody can check them again.", make("div", { class: "row" }, button, link), verdict);
+}
+
+function show(found) {
+  study = found;
+  ahead = found.now - Date.now() / 1000;
+  const last = course[course.length - 1];
+  if (last && last.cost >= found.moment.cost) course[course.length - 1] = found.moment;
+  else course.push(found.moment);
+  document.title = `${shown(found.study, 60)} · mfbandit`;
+  for (const part of [head, wrong, race, heat, out, charts]) part();
+}
+
+await enter(main);
+main.replaceChildren(
+  nav(make("a", { href: `${root}/` }, "all studies"), make("span", { class: "space" }), said),
+  parts.head, parts.wrong, parts.race,
+  section("How sure it became", "The confidence that the leading arm is the best, as the study saw it at the time.", confidence.element),
+  make("section", {}, make("h2", {}, "Bounds against what was spent"), boundsText, bounds.element),
+  parts.heat, parts.spent, parts.out, certificate(),
+);
+listen(studyPath(name, "/events"), {
+  course: (found) => {
+    course = found;
+    if (study) charts();
+  },
+  first: (found) => {
+    if (study) return;
+    const known = found.status === undefined ? "It is being opened…" : `It has cost ${amount(found.cost)} so far; ${count(found.n_arms)} arms are being compared…`;
+    fill(parts.head, make("p", { class: "kicker" }, "Study ", make("bdi", { class: "name" }, shown(found.study, 200)), found.status ? badge(found.status) : null), make("h1", {}, known));
+  },
+  study: show,
+  trouble: (found) => (said.textContent = found.error),
+}, (sentence) => (said.textContent = sentence));
+setInterval(() => study && out(), 1000);

@@ -1,0 +1,185 @@
+"""Studies that are watched: one look for all, the latest for each."""
+
+import asyncio
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import mfbandit as mf
+from mfbandit.formatting import amount, duration, floored
+from mfbandit.serve._open_studies import OpenStudies
+from mfbandit.serve.live import _live_study, _watched
+from mfbandit.serve.live._live_study import LiveStudies, LiveStudy
+from mfbandit.serve.live._overview import Overview
+from mfbandit.study.report import snapshot
+
+STATIC = Path(_watched.__file__).parents[1] / "static"
+
+
+@pytest.fixture(autouse=True)
+def _look_often(monkeypatch):
+    monkeypatch.setattr(_watched, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(_watched, "_REST", 0.0)
+
+
+def read(event):
+    """The name and the content of an event."""
+    name, data = event.decode().strip().split("\n")
+    return name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+
+async def until(events, name, wanted=lambda content: True):
+    """The next event of a name whose content is wanted."""
+    async with asyncio.timeout(20):
+        async for event in events:
+            found, content = read(event)
+            if found == name and wanted(content):
+                return content
+    raise AssertionError("the events have ended")
+
+
+def play(study, pulls):
+    told = 0
+    while told < pulls:
+        for pull in study.ask(4):
+            study.tell(pull, float(random.Random(pull.seed).random() < (0.9 if pull.arm == "good" else 0.4)))
+            told += 1
+
+
+def test_pages_follow_a_study_and_share_one_look(storage, monkeypatch):
+    looks = []
+    monkeypatch.setattr(_live_study, "snapshot", lambda study: looks.append(study) or snapshot(study))
+    study = mf.load_study(storage, "mine")
+
+    async def main():
+        live = LiveStudy(OpenStudies(storage), "mine")
+        pages = [live.watch() for _ in range(20)]
+        for page in pages:
+            assert (await until(page, "first"))["study"] == "mine"
+            assert (await until(page, "study"))["pulls"] == 0
+        assert len(looks) == 1
+        study.tell(study.ask()[0], 1.0)
+        for page in pages:
+            assert (await until(page, "study", lambda content: content["pulls"]))["pulls"] == 1
+        assert len(looks) <= 3  # the pull, then its result
+        for page in pages:
+            await page.aclose()
+        assert live.watchers == 0
+
+    asyncio.run(main())
+
+
+def test_who_is_slow_is_told_the_latest(storage):
+    study = mf.load_study(storage, "mine")
+
+    async def main():
+        live = LiveStudy(OpenStudies(storage), "mine")
+        quick, slow = live.watch(), live.watch()
+        await until(slow, "study")
+        for wanted in range(1, 6):
+            study.tell(study.ask()[0], 1.0)
+            await until(quick, "study", lambda content, wanted=wanted: content["pulls"] == wanted)
+        assert (await until(slow, "study"))["pulls"] == 5
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_what_was_before_is_worked_out(tmp_path, problem, monkeypatch, elsewhere):
+    path = str(tmp_path / "s.db")
+    study = mf.create_study(problem, storage=path, name="mine", width=4)
+    play(study, 60)
+    if elsewhere:
+        monkeypatch.setattr(_live_study, "_MANY_RESULTS", 0)
+
+    async def main():
+        page = LiveStudies(OpenStudies(study.storage)).watch("mine")
+        course = await until(page, "course", lambda content: len(content) > 20)
+        assert [moment["cost"] for moment in course] == sorted(moment["cost"] for moment in course)
+        assert course[-1]["cost"] == study.cost
+        assert course[-1]["confidence"] == study.confidence
+        assert {len(moment["bounds"]) for moment in course} == {2}
+
+    asyncio.run(main())
+
+
+def test_a_study_that_is_gone_is_said_to_be(storage):
+    async def main():
+        studies = OpenStudies(storage)
+        page = LiveStudy(studies, "mine").watch()
+        await until(page, "study")
+        del storage._headers["mine"]
+        studies.forget("mine")
+        assert (await until(page, "trouble"))["error"] == "there is no study named 'mine'"
+
+    asyncio.run(main())
+
+
+def test_the_list_follows_all_studies(storage, problem):
+    async def main():
+        page = Overview(OpenStudies(storage)).watch()
+        (one,) = (await until(page, "studies"))["studies"]
+        assert (one["study"], one["status"], one["best"], one["active"]) == ("mine", "running", None, None)
+        other = mf.create_study(problem, storage=storage, name="other")
+        play(other, 2)
+        found = await until(page, "studies", lambda content: content["studies"][0].get("pulls", 0) == 2)
+        assert found["studies"][0]["active"] > 1e9
+
+    asyncio.run(main())
+
+
+def test_a_page_says_what_the_result_says(problem):
+    study = mf.create_study(problem, width=4, on_failure="stop")
+    play(study, 40)
+    held, failed = study.ask(2)
+    study.fail(failed, "no answer")
+    found, result = snapshot(study), study.result()
+    assert (found["best"], found["confidence"], found["cost"]) == (result.best, result.confidence, result.cost)
+    assert (found["regret_bound"], found["remaining_cost"]) == (result.regret_bound, result.remaining_cost)
+    for arm in found["arms"]:
+        (same,) = (one for one in result.arms if one.arm == arm["arm"])
+        assert (arm["low"], arm["high"]) == (same.low, same.high)
+        assert arm["pulls"] == list(same.pulls.values())
+        assert arm["means"] == pytest.approx(list(same.means.values()))
+        assert arm["left"] == (same.arm in result.left)
+    assert [one["pull"] for one in found["out"]] == [held.id]
+    assert [(one["pull"], one["reason"], one["times"]) for one in found["failures"]] == [(failed.id, "no answer", 1)]
+
+
+def test_a_page_of_a_race_says_how_far_the_leader_is_ahead():
+    study = mf.create_study(mf.Problem(["a", "b", "c"], [("judge", 1.0, 0.02), ("exact", 5.0)], blocks=60))
+    for _ in range(40):
+        for pull in study.ask(4):
+            study.tell(pull, min(1.0, 0.3 * pull.arm_index + 0.2 * random.Random(pull.block).random()))
+    found, result = snapshot(study), study.result()
+    ahead = {arm["arm"]: arm["ahead"] for arm in found["arms"] if not arm["best"]}
+    assert ahead == result.differences
+    assert found["on_blocks"]
+
+
+def test_many_arms_make_a_small_page():
+    names = [f"{number} {'x' * 10_000}" for number in range(190)]
+    study = mf.create_study(mf.Problem(names, [("exact", 1.0)]), policy="lucb-top")
+    for pull in study.ask(50):
+        study.tell(pull, 0.5)
+    found = snapshot(study)
+    assert (len(found["arms"]), found["n_arms"], found["n_out"]) == (40, 190, 0)
+    assert len(json.dumps(found)) < 60_000
+
+
+def test_numbers_read_as_everywhere():
+    draw = random.Random(1)
+    numbers = [0.0, 0.95, 0.99987, 1.0, 999.5, 1000.0, 57657.62, 8986407.3, 0.000123456, 1e-7, -0.25, 12.0]
+    numbers += [draw.uniform(0, 1) * 10 ** draw.randint(-6, 7) for _ in range(500)]
+    script = f"""
+    import {{ amount, duration, floored }} from "{(STATIC / "format.js").as_uri()}";
+    const say = (x) => [amount(x), amount(x, 2), floored(Math.min(1, Math.abs(x))), duration(Math.abs(x))];
+    console.log(JSON.stringify({json.dumps(numbers)}.map(say)));
+    """
+    said = subprocess.run(["node", "--input-type=module", "-e", script], capture_output=True, text=True, check=True)
+    for number, found in zip(numbers, json.loads(said.stdout), strict=True):
+        size = abs(number)
+        assert found == [amount(number), amount(number, 2), floored(min(1.0, size)), duration(size)], number
