@@ -17,7 +17,7 @@ __all__ = ["Fidelity", "PerArm", "as_fidelities"]
 PerArm: TypeAlias = float | tuple[float, ...]
 
 #: What a fidelity may say beside its name, cost and bias: of blocks, of workers, and of how costs are known.
-_MORE = ("pair_bias", "block_cost", "at_most", "measured", "continues")
+_MORE = ("pair_bias", "block_cost", "at_most", "measured", "continues", "by")
 
 #: Words in place of a cost, and how it is then measured: what is told with each reward, or seconds.
 _WORDS = {"measured": "told", "seconds": "seconds"}
@@ -62,6 +62,9 @@ class Fidelity:
     continues
         For problems with blocks in one order: whether it goes on from what cheaper fidelities left on the same block,
         as training for 9 epochs does after 3. It then costs what it costs beyond them.
+    by
+        ``"people"``: its pulls are handed to nobody but people, who grade them in the browser (``mfbandit serve``) or
+        ask for them with ``people=True``. It has no bearing on what is pulled.
 
     Examples
     --------
@@ -79,6 +82,7 @@ class Fidelity:
     pair_bias: float | None
     block_cost: float
     at_most: int | None = field(compare=False)
+    by: str | None = field(compare=False)
     measured: str | None
     continues: bool
     guessed: bool
@@ -95,6 +99,7 @@ class Fidelity:
         at_most: int | None = None,
         measured: str | None = None,
         continues: bool = False,
+        by: str | None = None,
     ) -> None:
         text = as_name(name, "the name of a fidelity", ProblemError)
         object.__setattr__(self, "name", text)
@@ -111,6 +116,9 @@ class Fidelity:
         if at_most is not None and (not is_whole(at_most) or at_most < 1):
             raise ProblemError(f"at_most of fidelity {text!r} must be a whole number >= 1, got {at_most!r}")
         object.__setattr__(self, "at_most", None if at_most is None else int(at_most))
+        if by not in (None, "people"):
+            raise ProblemError(f"by of fidelity {text!r} must be 'people', or be left out, got {by!r}")
+        object.__setattr__(self, "by", by)
 
     def __repr__(self) -> str:
         """Show it as one line."""
@@ -143,6 +151,7 @@ class Fidelity:
             "at_most": self.at_most,
             "measured": self.measured if self.guessed else None,
             "continues": self.continues or None,
+            "by": self.by,
         }
         return {key: value for key, value in said.items() if value is not None}
 

@@ -10,6 +10,7 @@ from mfbandit._optional import optional
 from mfbandit.errors import InvalidInput, OutputError
 from mfbandit.serve._keys import Keys, is_loopback
 from mfbandit.serve._open_studies import OpenStudies
+from mfbandit.serve.people._showing import as_show
 from mfbandit.storage import Storage, open_storage
 
 __all__ = ["app", "check_address", "run"]
@@ -23,6 +24,7 @@ def app(
     *,
     token: str | None = None,
     reading: str = "open",
+    show: Any = None,
     allow_changed_policy: bool = False,
 ) -> Any:
     """Make an ASGI application that shows the studies of a storage and takes in results.
@@ -36,6 +38,9 @@ def app(
     reading : {"open", "token"}
         Who may read. "open": everybody who reaches it under a name of this machine itself (127.0.0.1, localhost).
         "token": whoever has the token, under any name.
+    show : callable or path, optional
+        What people are shown who grade pulls of fidelities with ``by="people"``: a function of a pull that returns an
+        object with "item" and "answer" (or "answers", two of them), or a file of such objects as JSON lines.
     allow_changed_policy : bool
         As for `load_study`.
 
@@ -58,7 +63,8 @@ def app(
     from mfbandit.serve.web._site import make_site
 
     keys = Keys(token, reading)
-    return make_site(OpenStudies(open_storage(storage, existing=True), allow_changed_policy), keys)
+    studies = OpenStudies(open_storage(storage, existing=True), allow_changed_policy)
+    return make_site(studies, keys, as_show(show))
 
 
 def run(page: Any, host: str = "127.0.0.1", port: int = 0, ready: Callable[[int], Any] | None = None) -> None:

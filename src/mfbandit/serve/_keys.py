@@ -84,6 +84,24 @@ class Keys:
         """Whether a browser has the cookie of the owner."""
         return self._token is not None and _equal(given, self.cookie)
 
+    def grade_token(self, study: str) -> str:
+        """What people need who grade a study; it opens nothing else."""
+        return self._keyed(f"grade {study}")[:32]
+
+    def grade_cookie_name(self, study: str) -> str:
+        """The name of the cookie of people who grade a study."""
+        return f"mfbandit_{self._keyed(f'grade name {study}')[:12]}"
+
+    def grade_cookie(self, study: str) -> str:
+        """What that cookie holds."""
+        return self._keyed(f"grade cookie {study}")
+
+    def is_grader(self, study: str, given: str | None, cookie: str | None) -> bool:
+        """Whether somebody may grade a study, by the token of its link or its cookie."""
+        if self._token is None:
+            return False
+        return _equal(given, self.grade_token(study)) or _equal(cookie, self.grade_cookie(study))
+
     def _keyed(self, what: str) -> str:
         return hmac.new((self._token or "").encode(), what.encode(), hashlib.sha256).hexdigest()
 

@@ -52,7 +52,9 @@ class AskTell(Replica):
         self._held: set[int] = set()
         self._process, self._owner, self._owners = 0, "", Owners()
 
-    def ask(self, n: int = 1, *, lease_seconds: float | None = None, in_process: bool = False) -> list[Pull]:
+    def ask(
+        self, n: int = 1, *, lease_seconds: float | None = None, in_process: bool = False, people: bool = False
+    ) -> list[Pull]:
         """Get up to `n` pulls that may run at once.
 
         Parameters
@@ -60,17 +62,17 @@ class AskTell(Replica):
         n : int
             How many at most.
         lease_seconds : float, optional
-            How long they are yours; after that, and without a `heartbeat`, they are handed out again.
-            The study's own setting by default.
+            How long they are yours, the study's own setting by default; then, without a `heartbeat`, others get them.
         in_process : bool
-            Whether this process evaluates them, so that they are lost with it: should it be killed, other
-            processes on this machine (with Linux) are handed them at once, and need not wait for the lease to end.
+            Whether this process evaluates them, so that they are lost with it: should it be killed, other processes on
+            this machine (with Linux) are handed them at once, and need not wait for the lease to end.
+        people : bool
+            Whether to get pulls of fidelities that people measure (``by="people"``); others get none of them.
 
         Returns
         -------
         list of Pull
-            Empty when none can be handed out now: the study is done, or it waits for the results of
-            pulls that are out.
+            Empty when none can be handed out now: the study is done, or it waits for the results of pulls that are out.
         """
         if type(n) is not int or n < 1:
             whole_number("n", n, 1)
@@ -91,7 +93,7 @@ class AskTell(Replica):
             self._clock_ahead = now - time.monotonic()
             playing.expire(now)
             while len(pulls) < n:
-                place = study_state.next_place()
+                place = study_state.next_place(people)
                 if place < 0:
                     if self._take_back_abandoned():
                         continue
@@ -106,7 +108,7 @@ class AskTell(Replica):
         with self._lock:
             try:
                 playing = self._study_state.round
-                if playing.fresh < playing.size or not self._nothing_to_ask():
+                if playing.fresh < playing.size or not self._nothing_to_ask(people):
                     self._exchange(decide, False)
             except BaseException:
                 self._drop(pulls)
@@ -123,8 +125,7 @@ class AskTell(Replica):
         pull : Pull or int
             What `ask` returned, or its id.
         reward : float
-            A finite number in the range of the problem's rewards; anything else is refused and nothing
-            is recorded. An `Outcome` says cost and note itself.
+            A finite number in the range of the problem's rewards, or an `Outcome`, which says cost and note itself.
         cost : float, optional
             What it really cost, 0 for what was taken from a cache; by default what its fidelity says.
         note : str, optional
@@ -133,8 +134,7 @@ class AskTell(Replica):
         Returns
         -------
         bool
-            Whether it counts. It does not if the pull already has a result (exactly one counts) or its
-            arm was retired.
+            Whether it counts: not if the pull already has a result (exactly one counts) or its arm was retired.
         """
         return self.tell_all([(pull, self._check.joined(reward, cost, note))])[0]
 
@@ -198,16 +198,16 @@ class AskTell(Replica):
         while (record := self._study_state.next_record()) is not None:
             records.append(record)
 
-    def _nothing_to_ask(self) -> bool:
+    def _nothing_to_ask(self, people: bool) -> bool:
         """Whether a look at the log, without a lock on it, shows that nothing can be handed out."""
-        if self._stale or self._study_state.due or self._study_state.next_place() >= 0:
+        if self._stale or self._study_state.due or self._study_state.next_place(people) >= 0:
             return False
         study_state = self.current()
         if study_state.ended or study_state.stuck:
             return True
         playing = study_state.round
         expired = playing.soonest <= time.monotonic() + self._clock_ahead
-        nothing = not study_state.due and not expired and study_state.next_place() < 0
+        nothing = not study_state.due and not expired and study_state.next_place(people) < 0
         return nothing and not playing.abandoned(self._is_gone)
 
     def _term(self, lease_seconds: float | None) -> float:

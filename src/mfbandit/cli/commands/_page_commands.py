@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,6 +30,10 @@ def serve(
             show_envvar=True,
         ),
     ] = None,
+    show: Annotated[
+        Path | None,
+        typer.Option(help="JSON lines that say what people are shown who grade pulls.", show_default=False),
+    ] = None,
     allow_changed_policy: AllowChangedPolicy = False,
     patience: Patience = PATIENCE_SECONDS,
 ) -> None:
@@ -45,7 +50,8 @@ def serve(
     here = check_address(host, token)
     given = new_token() if token is None else token
     store = open_storage(storage, existing=True, patience=patience)
-    page = app(store, token=given, reading="open" if here else "token", allow_changed_policy=allow_changed_policy)
+    reading = "open" if here else "token"
+    page = app(store, token=given, reading=reading, show=show, allow_changed_policy=allow_changed_policy)
 
     def ready(taken: int) -> None:
         shown = f"[{host}]" if ":" in host else host

@@ -7,7 +7,7 @@ const DRAWN = 5;
 const main = document.getElementById("main");
 const name = nameInAddress("study");
 const said = make("span", { class: "status", role: "status" });
-const parts = Object.fromEntries(["head", "wrong", "race", "out", "heat", "spent"].map((part) => [part, make("div", {})]));
+const parts = Object.fromEntries(["head", "wrong", "race", "out", "heat", "spent", "people"].map((part) => [part, make("div", {})]));
 const confidence = new Chart({ x: "cost spent", label: "confidence", y: { range: [0, 1.04] } });
 const bounds = new Chart({ x: "cost spent", label: "" });
 const boundsText = make("p", {});
@@ -135,6 +135,26 @@ function certificate() {
   return section("The certificate", "It holds all numbers that prove the answer so far; anybody can check them again.", make("div", { class: "row" }, button, link), verdict);
 }
 
+let looked = 0;
+async function people() {
+  if (!me.owner || !study.by_people || Date.now() - looked < 3000) return;
+  looked = Date.now();
+  const found = await request(`/api/grade/${encodeURIComponent(name)}/owner`).catch(() => null);
+  if (!found) return;
+  const rows = found.people.map((one) => ({ cells: [label(one.person), count(one.grades), amount(one.mean)] }));
+  const pairs = found.pairs.map((one) => ({ cells: [label(one.people.join(" and ")), count(one.both), count(one.same), amount(one.mean_difference)] }));
+  fill(
+    parts.people,
+    section(
+      "People who grade",
+      found.there.length ? `There now: ${found.there.join(", ")}.` : "Nobody is there now.",
+      make("p", {}, "Give people this link; it lets them grade, and see nothing else: ", make("a", { href: root + found.link, id: "grade-link" }, `${location.origin}${root}${found.link.slice(0, 60)}…`)),
+      rows.length ? table(["person", "grades", "mean"], rows, [1], "people") : null,
+      pairs.length ? table(["who graded the same", "both", "said the same", "mean difference"], pairs, [1], "agreement") : rows.length ? make("p", {}, "Nothing was graded by two people yet.") : null,
+    ),
+  );
+}
+
 function show(found) {
   study = found;
   ahead = found.now - Date.now() / 1000;
@@ -142,16 +162,16 @@ function show(found) {
   if (last && last.cost >= found.moment.cost) course[course.length - 1] = found.moment;
   else course.push(found.moment);
   document.title = `${shown(found.study, 60)} · mfbandit`;
-  for (const part of [head, wrong, race, heat, out, charts]) part();
+  for (const part of [head, wrong, race, heat, out, charts, people]) part();
 }
 
-await enter(main);
+const me = await enter(main);
 main.replaceChildren(
   nav(make("a", { href: `${root}/` }, "all studies"), make("span", { class: "space" }), said),
   parts.head, parts.wrong, parts.race,
   section("How sure it became", "The confidence that the leading arm is the best, as the study saw it at the time.", confidence.element),
   make("section", {}, make("h2", {}, "Bounds against what was spent"), boundsText, bounds.element),
-  parts.heat, parts.spent, parts.out, certificate(),
+  parts.heat, parts.spent, parts.out, parts.people, certificate(),
 );
 listen(studyPath(name, "/events"), {
   course: (found) => {

@@ -18,7 +18,11 @@ __all__ = ["STATIC", "shell_routes"]
 STATIC = Path(__file__).parents[1] / "static"
 
 #: The pages, by the beginning of their path: their titles, and the scripts that fill them.
-_PAGES = {"/": ("Studies", "overview.js"), "/study/{name:path}": ("A study", "study.js")}
+_PAGES = {
+    "/": ("Studies", "overview.js"),
+    "/study/{name:path}": ("A study", "study.js"),
+    "/grade/{name:path}": ("Grading", "grade.js"),
+}
 
 _SHELL = """<!doctype html>
 <html lang="en">

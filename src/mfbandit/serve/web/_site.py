@@ -15,7 +15,9 @@ from mfbandit.certificate import verify
 from mfbandit.errors import MfbanditError
 from mfbandit.serve._keys import Keys
 from mfbandit.serve._open_studies import OpenStudies
+from mfbandit.serve.people._showing import Show
 from mfbandit.serve.web._answers import Json, answer_error, read_json, refusal
+from mfbandit.serve.web._grade_routes import grade_routes
 from mfbandit.serve.web._guard import Guard
 from mfbandit.serve.web._live_routes import live_routes
 from mfbandit.serve.web._shells import STATIC, shell_routes
@@ -25,13 +27,14 @@ from mfbandit.study.report import snapshot
 __all__ = ["make_site"]
 
 
-def make_site(studies: OpenStudies, keys: Keys) -> Starlette:
+def make_site(studies: OpenStudies, keys: Keys, show: Show | None = None) -> Starlette:
     """The application: its routes behind the guard."""
     return Starlette(
         routes=[
             *_login_routes(keys),
             *worker_routes(studies),
             *live_routes(studies),
+            *grade_routes(studies, keys, show),
             *_reading_routes(studies),
             *shell_routes(),
         ],

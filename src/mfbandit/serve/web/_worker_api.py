@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from mfbandit._checks import is_number, is_whole
 from mfbandit.errors import InvalidInput
-from mfbandit.model import Pull
+from mfbandit.model import Outcome, Pull
 from mfbandit.serve._open_studies import OpenStudies
 from mfbandit.serve.web._answers import Json, read_json
 from mfbandit.study import Study
@@ -22,6 +22,8 @@ __all__ = ["plain_pull", "worker_routes"]
 #: So many pulls can be asked for, reported or renewed at once.
 MOST_AT_ONCE = 1000
 _LONGEST_REASON = 10_000
+#: What is told of a pull.
+_REPORT = ("pull", "reward", "cost", "note")
 #: A year.
 _LONGEST_LEASE = 366 * 86400.0
 #: Numbers above it are no pulls, and no database takes them.
@@ -61,26 +63,28 @@ def plain_pull(pull: Pull) -> dict[str, Any]:
 
 
 def _ask(study: Study, sent: dict[str, Any]) -> dict[str, Any]:
-    _check(sent, ("n", "lease_seconds"))
-    n = sent.get("n", 1)
+    _check(sent, ("n", "lease_seconds", "people"))
+    n, people = sent.get("n", 1), sent.get("people", False)
+    if not isinstance(people, bool):
+        raise InvalidInput(f"people must be true or false, got {str(people)[:40]!r}")
     if not is_whole(n) or not 1 <= n <= MOST_AT_ONCE:
         raise InvalidInput(f"n must be a whole number from 1 to {MOST_AT_ONCE}, got {str(n)[:40]!r}")
-    pulls = study.ask(int(n), lease_seconds=_lease(sent))
+    pulls = study.ask(int(n), lease_seconds=_lease(sent), people=people)
     return {"pulls": [plain_pull(pull) for pull in pulls]}
 
 
 def _tell(study: Study, sent: dict[str, Any]) -> dict[str, Any]:
     """One reward, or a list of them, which count all or not at all."""
     if "rewards" not in sent:
-        _check(sent, ("pull", "reward"))
-        return {"counted": study.tell(_id(sent.get("pull")), _reward(sent))}
+        _check(sent, _REPORT)
+        return {"counted": study.tell(_id(sent.get("pull")), _outcome(sent))}
     _check(sent, ("rewards",))
     rewards = _list(sent, "rewards")
     for one in rewards:
         if not isinstance(one, dict):
             raise InvalidInput(f"rewards must be a list of objects with pull and reward, got {str(one)[:40]!r}")
-        _check(one, ("pull", "reward"))
-    return {"counted": study.tell_all([(_id(one.get("pull")), _reward(one)) for one in rewards])}
+        _check(one, _REPORT)
+    return {"counted": study.tell_all([(_id(one.get("pull")), _outcome(one)) for one in rewards])}
 
 
 def _fail(study: Study, sent: dict[str, Any]) -> dict[str, Any]:
@@ -116,11 +120,13 @@ def _id(number: Any) -> int:
     return int(number)
 
 
-def _reward(sent: dict[str, Any]) -> float:
-    reward = sent.get("reward")
+def _outcome(sent: dict[str, Any]) -> float | Outcome:
+    reward, cost, note = (sent.get(name) for name in ("reward", "cost", "note"))
     if not is_number(reward):
         raise InvalidInput(f"a reward must be a number, got {str(reward)[:40]!r}")
-    return reward
+    if note is not None and (not isinstance(note, str) or len(note) > _LONGEST_REASON):
+        raise InvalidInput(f"a note must be a text of at most {_LONGEST_REASON} letters")
+    return reward if cost is None and note is None else Outcome(reward, cost, note)
 
 
 def _lease(sent: dict[str, Any]) -> float | None:

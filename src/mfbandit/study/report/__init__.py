@@ -1,6 +1,7 @@
 """The answer of a study as one page, its pictures, and what a live page shows: loaded when one is asked for."""
 
+from mfbandit.study.report._notes import Noted, noted_results
 from mfbandit.study.report._page_style import STYLE
 from mfbandit.study.report._snapshot import course, glance, latest_activity, snapshot, summary
 
-__all__ = ["STYLE", "course", "glance", "latest_activity", "snapshot", "summary"]
+__all__ = ["STYLE", "Noted", "course", "glance", "latest_activity", "noted_results", "snapshot", "summary"]

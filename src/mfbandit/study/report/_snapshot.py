@@ -97,7 +97,7 @@ def snapshot(study: Study) -> dict[str, Any]:
     problem, settings = view.settings.problem, view.settings
     names, places = problem.arms, _arms_that_matter(view)
     pulls = view.state.pulls.sum(axis=0)
-    spent = (view.state.pulls * view.arrays.cost).sum(axis=0)
+    spent = _spent(view).sum(axis=0)
     columns = {column: place for place, column in enumerate(view.columns)}
     return {
         **_summary(study, view),
@@ -121,6 +121,7 @@ def snapshot(study: Study) -> dict[str, Any]:
         "arms": _arms(view, places),
         "moment": _moment(view, places[:_MOST_DRAWN]),
         "n_arms": problem.n_arms,
+        "by_people": any(fidelity.by == "people" for fidelity in problem.fidelities),
         "n_left": len(view.left),
         "n_retired": len(view.retired),
         "regret_bound": view.regret_bound if problem.n_arms <= _MANY_ARMS else None,
@@ -176,6 +177,15 @@ def _moment(view: View, places: Sequence[int]) -> dict[str, Any]:
         if ends is not None:
             bounds.append([arm, *ends])
     return {"cost": view.cost, "confidence": view.confidence, "best": view.answer, "bounds": bounds}
+
+
+def _spent(view: View) -> Any:
+    """What pulls have cost, by arm and fidelity in play; see `ArmResult.costs`."""
+    cells, problem = np.ix_(view.arms, view.columns), view.settings.problem
+    spent = view.state.pulls * view.settings.seen.costs[cells]
+    if view.on_blocks:
+        spent = spent + (view.openings * np.array([fidelity.block_cost for fidelity in problem.fidelities]))[cells]
+    return spent if view.beyond is None else spent + view.beyond[cells]
 
 
 def _summary(study: Study, view: View) -> dict[str, Any]:
@@ -311,6 +321,8 @@ def _waits(view: View, held: HoldUp) -> str:
     if held.kind == "at_most":
         fidelity = view.settings.problem.fidelities[held.fidelity]
         return f"{shown(fidelity.name)!r} has as many pulls out as it may have, {fidelity.at_most}"
+    if held.kind == "people":
+        return f"pulls at {shown(view.settings.problem.fidelities[held.fidelity].name)!r} wait for people"
     return _WAITS.get(held.kind, "").format(pull=held.pull)
 
 

@@ -180,6 +180,8 @@ class _Report(ABC):
         if held.kind == "at_most":
             fidelity = settings.problem.fidelities[held.fidelity]
             return f"{shown(fidelity.name)!r} has its {fidelity.at_most} at once"
+        if held.kind == "people":
+            return f"pulls at {shown(settings.problem.fidelities[held.fidelity].name)!r} wait for people"
         return _REASONS.get(held.kind, "").format(self._pull(held.pull))
 
     def _pull(self, number: int) -> str:

@@ -37,6 +37,7 @@ class StudyProgress(StudyStatistics):
         self.stuck: dict[int, str] = {}
         #: How many pulls may be out at once at fidelities that have a limit of their own.
         limits = [fidelity.at_most for fidelity in settings.problem.fidelities]
+        self._by_people = {number for number, one in enumerate(settings.problem.fidelities) if one.by == "people"}
         self._at_most = {number: most for number, most in enumerate(limits) if most is not None}
 
     @property
@@ -63,13 +64,17 @@ class StudyProgress(StudyStatistics):
         done = next((m for m in left if known[self.planner.columns.index(m)] > index), -1)
         return row._replace(done=done), index
 
-    def next_place(self) -> int:
-        """The next place of a pull to hand out, or -1; fidelities with as many out as they may have wait."""
+    def next_place(self, people: bool = False) -> int:
+        """The next place of a pull to hand out, to people or to others, or -1.
+
+        Fidelities with as many out as they may have wait.
+        """
         playing, goes_on = self.round, self.book is not None and bool(self.book.continuing.before)
-        if not self._at_most and not goes_on:
-            return playing.next_place()
+        if not self._at_most and not self._by_people and not goes_on:
+            return -1 if people else playing.next_place()
         out = Counter(playing.row_of(place).fidelity for place in playing.leases) if self._at_most else Counter[int]()
         full = {fidelity for fidelity, most in self._at_most.items() if out[fidelity] >= most}
+        full |= set(range(self.settings.problem.n_fidelities)) - self._by_people if people else self._by_people
         if not full and not goes_on:
             return playing.next_place()
         return playing.next_place_where(
@@ -90,14 +95,17 @@ class StudyProgress(StudyStatistics):
         return False
 
     def hold_up(self) -> HoldUp:
-        """Why no pull can be handed out now."""
+        """Why no pull can be handed out now, but for those that wait for people."""
         if self.ended or self.stuck or self.due or self.next_place() >= 0:
             return HoldUp()
         if self.round.barrier < self.round.size:
             return HoldUp("limit")
         free = self.round.next_place()
-        if free >= 0 and self.round.row_of(free).fidelity in self._at_most:
-            return HoldUp("at_most", fidelity=self.round.row_of(free).fidelity)
+        fidelity = self.round.row_of(free).fidelity if free >= 0 else -1
+        if fidelity in self._by_people:
+            return HoldUp("people", fidelity=fidelity)
+        if fidelity in self._at_most:
+            return HoldUp("at_most", fidelity=fidelity)
         return HoldUp("round", self.round.first + self.round.first_missing())
 
     @property

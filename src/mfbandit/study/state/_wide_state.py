@@ -56,9 +56,9 @@ class WideStudyState(StudyState):
         self._flying = self._nothing_out()
         self._copy: tuple[Any, Copy] | None = None
 
-    def next_place(self) -> int:
+    def next_place(self, people: bool = False) -> int:
         """The next place of a pull to hand out, or -1: as many are out as may be."""
-        return -1 if len(self.round.leases) >= self.settings.width else super().next_place()
+        return -1 if len(self.round.leases) >= self.settings.width else super().next_place(people)
 
     def hold_up(self) -> HoldUp:
         """Why no pull can be handed out now."""

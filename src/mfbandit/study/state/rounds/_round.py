@@ -73,11 +73,11 @@ class HoldUp(NamedTuple):
     """Empty if it waits for nothing; "round": all results of a round; "width": as many pulls are out as may be;
     "lag": plans are as far ahead of the results that have counted as they may be; "expected": what is out ends the
     study if it comes back as expected; "limit": nothing more can be paid for; "at_most": a fidelity has as many
-    pulls out as it may have."""
+    pulls out as it may have; "people": what could be handed out is for people."""
     pull: int = -1
     """The first pull without a result, where that is what it waits for."""
     fidelity: int = -1
-    """The fidelity, for "at_most"."""
+    """The fidelity, for "at_most" and "people"."""
 
 
 class Round:

@@ -1,0 +1,272 @@
+"""The desk at which people grade the pulls of a study: blind, in random order, nobody the same thing twice.
+
+Pulls that the study has for people are leased to the desk. While somebody is there, it renews the leases; when the last
+one leaves, it gives all of them back. A grade is told to the study when the next one is given, or after some seconds:
+until then it can be undone. What was told cannot, since exactly one result of a pull counts.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from mfbandit.errors import InvalidInput, RewardError, StudyError
+from mfbandit.model import Pull
+from mfbandit.serve.people._showing import Show, Shown, shown_for
+from mfbandit.study import Study
+from mfbandit.study.report import noted_results
+
+__all__ = ["Desk", "Seat", "person_name"]
+
+_logger = logging.getLogger("mfbandit")
+
+#: Pulls are the desk's for so long without renewal, which comes three times as often.
+LEASE_SECONDS = 60.0
+#: A grade can be undone for so long.
+UNDO_SECONDS = 8.0
+#: So many pulls are kept ready for everybody who is there, so that their order is random.
+_READY = 3
+_MOST_SEATS = 200
+
+
+def person_name(name: Any) -> str:
+    """A name by which somebody grades."""
+    plain = " ".join(name.split()) if isinstance(name, str) else ""
+    if not 1 <= len(plain) <= 60 or not plain.isprintable():
+        raise InvalidInput("the name of whoever grades must have 1 to 60 letters")
+    return plain
+
+
+@dataclass
+class _Task:
+    """A pull that somebody grades."""
+
+    pull: Pull
+    shown: Shown
+    order: tuple[int, ...]
+    """Which answer is shown first: with two of them, that is tossed."""
+    name: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Tells it from others, and says nothing of the arm."""
+
+
+@dataclass
+class Seat:
+    """Somebody who is there."""
+
+    person: str
+    name: str = field(default_factory=lambda: secrets.token_hex(16))
+    task: _Task | None = None
+    #: What was graded last and is not told yet: the task, its reward, and until when it can be undone.
+    given: tuple[_Task, float, float] | None = None
+    graded: int = 0
+    problem: str = ""
+
+
+class Desk:
+    """People who grade the pulls of one study."""
+
+    def __init__(self, study: Study, show: Show, clock: Callable[[], float] = time.monotonic) -> None:
+        self.study, self._show, self._clock = study, show, clock
+        self._lock = threading.RLock()
+        self._seats: dict[str, Seat] = {}
+        #: Pulls that nobody has yet, and what is shown for them.
+        self._ready: dict[int, _Task] = {}
+        #: What everybody has graded, by the keys of what was shown.
+        self._seen: dict[str, set[str]] = {}
+        self._next_beat = 0.0
+        for noted in noted_results(study):
+            said = read_note(noted.note)
+            if said is not None:
+                self._seen.setdefault(said[0], set()).add(said[1])
+
+    def sit(self, person: Any) -> Seat:
+        """Somebody comes."""
+        seat = Seat(person_name(person))
+        with self._lock:
+            if len(self._seats) >= _MOST_SEATS:
+                raise StudyError(f"{_MOST_SEATS} people grade already, and there is room for no more")
+            self._seats[seat.name] = seat
+        return seat
+
+    def leave(self, seat: Seat) -> None:
+        """Somebody leaves: what was graded counts, and what was not goes to others."""
+        with self._lock:
+            if self._seats.pop(seat.name, None) is None:
+                return
+            self._tell(seat)
+            self._put_back(seat)
+            if not self._seats:
+                tasks = list(self._ready.values())
+                self._ready.clear()
+                self.study.release([task.pull for task in tasks])
+
+    def seat(self, name: Any) -> Seat:
+        """Somebody who is there, by the name of the seat."""
+        found = self._seats.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise StudyError("the connection was lost: load the page again")
+        return found
+
+    def state(self, seat: Seat) -> dict[str, Any]:
+        """What somebody sees now; it says nothing of arms and fidelities."""
+        with self._lock:
+            self._tend()
+            if seat.task is None and seat.name in self._seats:
+                seat.task = self._draw(seat)
+            task = seat.task
+            status = self.study.known_end or "running"
+            return {
+                "seat": seat.name,
+                "status": status,
+                "graded": seat.graded,
+                "undo": seat.given is not None,
+                "waits": "" if task or status != "running" else self._why(seat),
+                "task": None if task is None else _plain(task),
+            }
+
+    def grade(self, seat: Seat, task_name: Any, choice: Any) -> None:
+        """Somebody gives a grade: the place of it among those that were offered."""
+        with self._lock:
+            task = self._current(seat, task_name)
+            offered = len(task.shown.grades)
+            if type(choice) is not int or not 0 <= choice < offered:
+                raise InvalidInput(f"a grade is one of the {offered} that are offered, got {str(choice)[:40]!r}")
+            self._tell(seat)
+            seat.given = task, _reward(task, choice), self._clock() + UNDO_SECONDS
+            seat.task = None
+            seat.graded += 1
+            self._seen.setdefault(seat.person, set()).add(task.shown.key)
+
+    def undo(self, seat: Seat) -> None:
+        """Somebody takes the last grade back, and gives another one."""
+        with self._lock:
+            if seat.given is None:
+                raise StudyError("it is too late: the last grade was told to the study")
+            self._put_back(seat)
+            seat.task, seat.given = seat.given[0], None
+            seat.graded -= 1
+            self._seen[seat.person].discard(seat.task.shown.key)
+
+    def skip(self, seat: Seat, task_name: Any) -> None:
+        """Somebody cannot tell: another person is asked."""
+        with self._lock:
+            task = self._current(seat, task_name)
+            self._seen.setdefault(seat.person, set()).add(task.shown.key)
+            self._put_back(seat)
+
+    def people(self) -> list[str]:
+        """Who is there."""
+        return sorted(seat.person for seat in self._seats.values())
+
+    # What goes on behind it; whoever calls has the lock
+
+    def _current(self, seat: Seat, name: Any) -> _Task:
+        if seat.task is None or seat.task.name != name:
+            raise StudyError("this is no longer asked: it was graded, or is not needed any more")
+        return seat.task
+
+    def _draw(self, seat: Seat) -> _Task | None:
+        """A random one of the pulls that somebody has not seen; None if there is none."""
+        seen = self._seen.get(seat.person, set())
+        busy = {one.task.shown.key for one in self._seats.values() if one.task and one.person == seat.person}
+
+        def new() -> list[_Task]:
+            return [task for task in self._ready.values() if task.shown.key not in seen | busy]
+
+        found = new()
+        if len(found) < _READY:
+            self._fetch(_READY * len(self._seats) + _READY - len(self._ready))
+            found = new()
+        if not found:
+            return None
+        task = secrets.choice(found)
+        del self._ready[task.pull.id]
+        return task
+
+    def _fetch(self, wanted: int) -> None:
+        if wanted < 1:
+            # All that is ready was seen by whoever asks: somebody else has to come.
+            return
+        for pull in self.study.ask(wanted, lease_seconds=LEASE_SECONDS, people=True):
+            try:
+                shown = shown_for(self._show, pull, self.study.problem.reward)
+            except Exception as error:
+                _logger.warning("what to show for pull %d could not be made: %s", pull.id, error)
+                self.study.fail(pull, f"what to show could not be made: {error}")
+                continue
+            order = (1, 0) if len(shown.answers) == 2 and secrets.randbelow(2) else tuple(range(len(shown.answers)))
+            self._ready[pull.id] = _Task(pull, shown, order)
+
+    def _why(self, seat: Seat) -> str:
+        if self._ready:
+            return "What is to be graded now you have seen already: somebody else has to."
+        return "Nothing is to be graded now; the page goes on by itself as soon as there is."
+
+    def _tell(self, seat: Seat) -> None:
+        """Tell the study what somebody graded last."""
+        if seat.given is None:
+            return
+        task, reward, _ = seat.given
+        seat.given = None
+        note = json.dumps({"by": seat.person, "shown": task.shown.key})
+        try:
+            self.study.tell(task.pull, reward, note=note)
+        except RewardError as error:
+            # Grades that somebody made up for `show` may be out of range.
+            self.study.fail(task.pull, str(error))
+
+    def _put_back(self, seat: Seat) -> None:
+        if seat.task is not None:
+            self._ready[seat.task.pull.id] = seat.task
+            seat.task = None
+
+    def _tend(self) -> None:
+        """Tell what can no longer be undone, and renew leases; called often."""
+        now = self._clock()
+        for seat in self._seats.values():
+            if seat.given is not None and now >= seat.given[2]:
+                self._tell(seat)
+        if now < self._next_beat:
+            return
+        self._next_beat = now + LEASE_SECONDS / 3.0
+        seated = [task for seat in self._seats.values() for task in (seat.task, seat.given and seat.given[0]) if task]
+        held = {task.pull.id: task.pull for task in (*self._ready.values(), *seated)}
+        if not held:
+            return
+        wanted = {pull.id for pull in self.study.heartbeat(held.values(), lease_seconds=LEASE_SECONDS)}
+        self._ready = {number: task for number, task in self._ready.items() if number in wanted}
+        for seat in self._seats.values():
+            if seat.task is not None and seat.task.pull.id not in wanted:
+                seat.task = None
+
+
+def read_note(note: str) -> tuple[str, str] | None:
+    """Who graded what, by the note of a result; None if it says something else."""
+    try:
+        said = json.loads(note)
+        return str(said["by"]), str(said["shown"])
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _reward(task: _Task, choice: int) -> float:
+    """What a grade stands for; with two answers in the other order, the first is the second."""
+    grades = task.shown.grades
+    return grades[choice if task.order != (1, 0) else len(grades) - 1 - choice][1]
+
+
+def _plain(task: _Task) -> dict[str, Any]:
+    shown = task.shown
+    return {
+        "name": task.name,
+        "item": shown.item,
+        "answers": [shown.answers[place] for place in task.order],
+        "markdown": shown.markdown,
+        "grades": [label for label, _ in shown.grades],
+    }

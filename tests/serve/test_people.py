@@ -1,0 +1,237 @@
+"""People who grade: blind, nothing twice, with leases that end when they leave."""
+
+import json
+
+import pytest
+
+import mfbandit as mf
+from mfbandit.errors import InvalidInput, ProblemError, StudyError
+from mfbandit.serve._keys import Keys
+from mfbandit.serve.people import _desk
+from mfbandit.serve.people._agreement import agreement
+from mfbandit.serve.people._desk import Desk
+from mfbandit.serve.people._showing import CaseFile, shown_for
+from mfbandit.storage import MemoryStorage
+from mfbandit.study.report import noted_results, snapshot
+
+from .conftest import HERE, TOKEN
+
+
+def show(pull):
+    return {"item": f"question {pull.block}", "answer": f"answer {pull.arm_index} to {pull.block}"}
+
+
+@pytest.fixture
+def storage():
+    return MemoryStorage()
+
+
+@pytest.fixture
+def study(storage):
+    fidelities = [mf.Fidelity("judge", 0.1, 0.2), mf.Fidelity("human", 1.0, by="people")]
+    problem = mf.Problem(["secret good", "secret poor"], fidelities, blocks=40)
+    return mf.create_study(problem, storage=storage, name="graded", width=12)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def play_judge(study):
+    """Do what workers do until only people are left to ask."""
+    while pulls := study.ask(20):
+        for pull in pulls:
+            assert pull.fidelity == "judge"
+            study.tell(pull, 0.6 if pull.arm == "secret good" else 0.4)
+
+
+def test_pulls_of_people_go_to_people_only(study):
+    play_judge(study)
+    assert study.view().hold_up.kind == "people"
+    assert "wait for people" in snapshot(study)["waits"]
+    assert not study.ask(5)
+    found = study.ask(2, people=True)
+    assert {pull.fidelity for pull in found} == {"human"}
+    assert mf.Problem.from_json(study.problem.to_json()).fidelities[1].by == "people"
+    with pytest.raises(ProblemError, match="by of fidelity 'x' must be 'people'"):
+        mf.Fidelity("x", 1.0, by="robots")
+    assert not mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0)])).ask(people=True)
+
+
+def test_a_desk_is_blind_and_asks_nobody_twice(study):
+    play_judge(study)
+    desk, graded = Desk(study, show), {"Ann": [], "Bo": []}
+    seats = {name: desk.sit(name) for name in graded}
+    for _ in range(8):
+        for name, seat in seats.items():
+            play_judge(study)
+            state = desk.state(seat)
+            if state["task"] is None:
+                continue
+            assert "secret" not in json.dumps(state)
+            assert "human" not in json.dumps(state)
+            graded[name].append((state["task"]["item"], *state["task"]["answers"]))
+            good = state["task"]["answers"][0].startswith("answer 0")
+            desk.grade(seat, state["task"]["name"], 9 if good else 1)
+    for seat in seats.values():
+        desk.leave(seat)
+    assert all(len(found) > 2 and len(set(found)) == len(found) for found in graded.values())
+    assert not set(graded["Ann"]) & set(graded["Bo"])
+    assert not study.current().round.leases
+    notes = noted_results(study)
+    assert {(json.loads(noted.note)["by"], noted.reward) for noted in notes} <= {
+        (name, reward) for name in graded for reward in (1.0, 1.0 / 9.0)
+    }
+    assert len(notes) == sum(map(len, graded.values()))
+    assert study.best == "secret good"
+
+
+def test_who_has_graded_something_is_known_from_the_log(storage):
+    problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], reward="bernoulli")
+    study = mf.create_study(problem, storage=storage, name="cases", width=8)
+    same = lambda pull: {"item": "the only question", "answer": pull.arm}  # noqa: E731
+    desk = Desk(study, same)
+    ann = desk.sit("Ann")
+    for _ in range(2):
+        desk.grade(ann, desk.state(ann)["task"]["name"], 1)
+    assert desk.state(ann)["task"] is None
+    assert "somebody else has to" in desk.state(ann)["waits"]
+    desk.leave(ann)
+    again = Desk(mf.load_study(storage, "cases"), same)
+    back, other = again.sit("Ann"), again.sit("Bo")
+    assert again.state(back)["task"] is None
+    again.grade(other, again.state(other)["task"]["name"], 0)
+    again.leave(other)
+    found = agreement(noted_results(study))
+    assert [one["person"] for one in found["people"]] == ["Ann", "Bo"]
+    assert found["pairs"] == [{"people": ["Ann", "Bo"], "both": 1, "same": 0, "mean_difference": 1.0}]
+
+
+def test_the_last_grade_can_be_undone_until_it_is_told(study):
+    play_judge(study)
+    clock = Clock()
+    desk = Desk(study, show, clock)
+    seat = desk.sit("Ann")
+    first = desk.state(seat)["task"]
+    desk.grade(seat, first["name"], 3)
+    assert desk.state(seat)["undo"]
+    assert not noted_results(study)
+    desk.undo(seat)
+    assert desk.state(seat)["task"] == first
+    desk.grade(seat, first["name"], 7)
+    clock.now = _desk.UNDO_SECONDS
+    assert not desk.state(seat)["undo"]
+    with pytest.raises(StudyError, match="it is too late"):
+        desk.undo(seat)
+    assert [noted.reward for noted in noted_results(study)] == [pytest.approx(7 / 9)]
+    with pytest.raises(StudyError, match="no longer asked"):
+        desk.grade(seat, first["name"], 1)
+    with pytest.raises(InvalidInput, match="one of the 10"):
+        desk.grade(seat, desk.state(seat)["task"]["name"], 10)
+
+
+def test_leases_are_renewed_while_somebody_is_there_and_given_back_after(study):
+    play_judge(study)
+    clock = Clock()
+    desk = Desk(study, show, clock)
+    ann, bo = desk.sit("Ann"), desk.sit("Bo")
+    task = desk.state(ann)["task"]
+    before = dict(study.current().round.leases)
+    clock.now = _desk.LEASE_SECONDS / 2
+    desk.state(bo)
+    after = study.current().round.leases
+    assert all(after[place][0] > before[place][0] for place in before)
+    desk.leave(ann)  # in the middle: what was open goes to others
+    for _ in range(20):
+        shown = desk.state(bo)["task"]
+        if shown is None or shown["item"] == task["item"]:
+            break
+        desk.grade(bo, shown["name"], 5)
+    assert shown is None or shown["item"] == task["item"]
+    desk.leave(bo)
+    assert not study.current().round.leases
+    with pytest.raises(StudyError, match="load the page again"):
+        desk.seat(ann.name)
+
+
+def test_two_answers_are_shown_in_any_order():
+    problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], reward="bernoulli")
+    study = mf.create_study(problem, width=64, storage=MemoryStorage())
+    desk = Desk(study, lambda pull: {"item": str(pull.id), "answers": [f"{pull.arm} own", "the other"]})
+    seat, orders = desk.sit("Ann"), set()
+    for _ in range(30):
+        task = desk.state(seat)["task"]
+        own = 0 if task["answers"][0].endswith("own") else 1
+        orders.add(own)
+        assert task["grades"] == ["the first is better", "the second is better"]
+        desk.grade(seat, task["name"], own)
+    desk.leave(seat)
+    assert orders == {0, 1}
+    assert {noted.reward for noted in noted_results(study)} == {1.0}
+
+
+def test_what_is_shown_comes_from_a_file(tmp_path, study):
+    path = tmp_path / "show.jsonl"
+    lines = [{"block": n, "item": f"question {n}", "format": "markdown"} for n in range(40)]
+    lines += [{"block": n, "arm": "secret good", "answer": "42"} for n in range(40)]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    play_judge(study)
+    pulls = study.ask(4, people=True)
+    good = next(pull for pull in pulls if pull.arm == "secret good")
+    shown = shown_for(CaseFile(path), good, study.problem.reward)
+    assert (shown.item, shown.answers, shown.markdown) == (f"question {good.block}", ("42",), True)
+    path.write_text('{"item": "no block"}\n{"what": 1}\n')
+    with pytest.raises(InvalidInput, match="line 2 of what to show"):
+        CaseFile(path)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        CaseFile(tmp_path / "nothing")
+    cases = tmp_path / "cases.jsonl"
+    cases.write_text("".join(json.dumps({"arm": "secret good", "item": n, "answer": n}) + "\n" for n in range(9)))
+    found = CaseFile(cases)
+    assert found(good) == found(good)
+    poor = next(pull for pull in pulls if pull.arm != "secret good")
+    with pytest.raises(InvalidInput, match="nothing to show for arm 'secret poor'"):
+        found(poor)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [(mf.Bernoulli(), "bad good"), (mf.Bounded(1, 5), "1 2 3 4 5"), (mf.Bounded(0, 1), "0 1 2 3 4 5 6 7 8 9")],
+)
+def test_grades_suit_the_rewards(kind, labels):
+    found = shown_for(lambda pull: {"item": "x"}, None, kind)
+    assert [label for label, _ in found.grades] == labels.split()
+    assert (min(found.grades, key=lambda x: x[1])[1], max(x for _, x in found.grades)) == (kind.low, kind.high)
+    with pytest.raises(InvalidInput, match="2 to 10 labels"):
+        shown_for(lambda pull: {"item": "x", "grades": {"only": 1}}, None, kind)
+
+
+def test_a_link_for_people_opens_nothing_else(make_client, study):
+    play_judge(study)
+    keys = Keys(TOKEN, "open")
+    token = keys.grade_token("graded")
+    people = make_client(show=show, reading="token", base_url="http://192.0.2.1")
+    here = {"Origin": "http://192.0.2.1"}
+    assert people.get("/api/grade/graded/events?person=Ann").status_code == 401
+    for wrong in (keys.grade_token("other"), "x", None):
+        assert people.post("/api/grade/graded/login", json={"token": wrong}, headers=here).status_code == 401
+    answer = people.post("/api/grade/graded/login", json={"token": token}, headers=here)
+    assert {"HttpOnly", "SameSite=strict"} <= set(answer.headers["set-cookie"].split("; "))
+    assert people.get("/api/studies/graded").status_code == 401
+    assert people.get("/api/studies/graded", headers={"Authorization": f"Bearer {token}"}).status_code == 401
+    assert people.post("/api/studies/graded/ask", headers=here).status_code == 401
+    assert people.get("/api/grade/graded/owner").status_code == 401
+    assert people.post("/api/grade/graded/give", json={}, headers={"Origin": "http://evil.example"}).status_code == 403
+    lost = people.post("/api/grade/graded/give", json={"seat": "x"}, headers=here)
+    assert (lost.status_code, lost.json()["error"]) == (409, "the connection was lost: load the page again")
+    assert people.get("/api/grade/graded/events?person=%20").status_code == 400
+    owner = make_client({"Authorization": f"Bearer {TOKEN}"}, show=show)
+    found = owner.get("/api/grade/graded/owner").json()
+    assert found == {"link": f"/grade/graded#token={token}", "there": [], "people": [], "pairs": []}
+    assert make_client(show=show).get("/api/grade/graded/owner").status_code == 401
+    nothing = make_client({"Authorization": f"Bearer {TOKEN}"}).post("/api/grade/graded/undo", json={})
+    assert "nobody has said what to show" in nothing.json()["error"]
+    assert make_client(token=None).post("/api/grade/graded/login", json={}, headers={"Origin": HERE}).status_code == 403
