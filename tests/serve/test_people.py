@@ -1,11 +1,14 @@
 """People who grade: blind, nothing twice, with leases that end when they leave."""
 
 import json
+import threading
+import time
 
 import pytest
 
 import mfbandit as mf
 from mfbandit.errors import InvalidInput, ProblemError, StudyError
+from mfbandit.judges import Grader, Judging
 from mfbandit.serve._keys import Keys
 from mfbandit.serve.people import _desk
 from mfbandit.serve.people._agreement import agreement
@@ -235,3 +238,48 @@ def test_a_link_for_people_opens_nothing_else(make_client, study):
     nothing = make_client({"Authorization": f"Bearer {TOKEN}"}).post("/api/grade/graded/undo", json={})
     assert "nobody has said what to show" in nothing.json()["error"]
     assert make_client(token=None).post("/api/grade/graded/login", json={}, headers={"Origin": HERE}).status_code == 403
+
+
+def test_judging_says_itself_what_people_are_shown(storage):
+    asked = []
+    judge = Grader("judge", lambda answer, item: 0.9 if "long" in answer else 0.2, price=0.01, bias=0.4)
+    people = Grader("people", None, price=0.5, by="people")
+    judging = Judging({"a": "short", "b": "long"}, range(12), [judge, people], respond=lambda c, item: f"{c} to {item}")
+    found = []
+    options = {"storage": storage, "name": "judged", "width": 8, "progress": False}
+    running = threading.Thread(target=lambda: found.append(judging.identify(**options)))
+    running.start()
+    while "judged" not in storage.headers():
+        time.sleep(0.01)
+    desk = Desk(mf.load_study(storage, "judged"), judging.show)
+    seat = desk.sit("Ann")
+    while running.is_alive():
+        task = desk.state(seat)["task"]
+        if task is None:
+            time.sleep(0.01)
+            continue
+        asked.append((task["item"], *task["answers"]))
+        desk.grade(seat, task["name"], 8 if task["answers"][0].startswith("long") else 2)
+        if desk.state(seat)["task"] is None:
+            desk._tell(seat)
+    running.join()
+    assert (found[0].best, found[0].status) == ("b", "certified")
+    counted = sum(arm.pulls["people"] for arm in found[0].arms)
+    judged = 0.01 * sum(arm.pulls["judge"] for arm in found[0].arms)
+    # What people graded while the study ended is paid for, too.
+    assert 0.5 * counted + judged <= found[0].cost + 1e-9 <= 0.5 * len(asked) + judged + 2e-9
+    assert counted
+    assert all(answer in (f"short to {item}", f"long to {item}") for item, answer in asked)
+
+
+def test_people_who_judge_are_refused_where_they_cannot_be_asked():
+    people = Grader("people", None, price=0.5, by="people")
+    judging = Judging(["a", "b"], range(5), [people])
+    with pytest.raises(InvalidInput, match="compare adds a margin"):
+        judging.compare("a", "b", progress=False)
+    with pytest.raises(InvalidInput, match="people grade each answer once in a race"):
+        judging.identify(policy="lucb-top:independent=true", progress=False)
+    with pytest.raises(InvalidInput, match="need no function"):
+        Grader("people", lambda answer, item: 1.0, price=0.5, by="people")
+    with pytest.raises(InvalidInput, match="must be 'people'"):
+        Grader("people", None, price=0.5, by="robots")

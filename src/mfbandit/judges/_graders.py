@@ -69,6 +69,8 @@ class Grader:
     raters
         How many different people grade each answer, or label each item. The score is their mean. Each costs
         `price`, and gets a number from 0 on, by which `grade` or `label` finds a person.
+    by
+        ``"people"``: people grade in the browser (`mfbandit.serve`, with ``show=judging.show``), and `grade` is None.
 
     Examples
     --------
@@ -82,7 +84,7 @@ class Grader:
     """
 
     name: str
-    grade: Callable[..., float | Awaitable[float]]
+    grade: Callable[..., float | Awaitable[float]] | None
     price: float
     bias: float = 0.0
     per_second: float | None = None
@@ -92,10 +94,13 @@ class Grader:
     per_item: bool = field(default=False, kw_only=True)
     label: Callable[..., Any] | None = field(default=None, kw_only=True)
     raters: int = field(default=1, kw_only=True)
+    by: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         as_name(self.name, "the name of a grader", InvalidInput)
-        if not callable(self.grade):
+        if self.by is not None:
+            self._check_people()
+        elif not callable(self.grade):
             raise InvalidInput(f"grade of {self.name!r} must be a function of {self._graded}")
         for name in ("price", "per_second", "timeout", "at_once"):
             value = getattr(self, name)
@@ -114,6 +119,14 @@ class Grader:
         if self.label is not None and not self.per_item:
             raise InvalidInput(f"grader {self.name!r} has a label, which is made once per item: say per_item=True")
 
+    def _check_people(self) -> None:
+        if self.by != "people":
+            raise InvalidInput(f"by of grader {self.name!r} must be 'people', or be left out, got {self.by!r}")
+        if self.grade is not None or self.per_item or self.raters != 1:
+            raise InvalidInput(
+                f"people who grade as {self.name!r} need no function, and give one grade each: grade=None"
+            )
+
     @property
     def _graded(self) -> str:
         """What `grade` is a function of, in words."""
@@ -127,7 +140,7 @@ class Grader:
     def fidelity(self, answer_price: float) -> Fidelity:
         """The grader as a fidelity; a pull is counted with the answer that it grades."""
         if not self.per_item:
-            return Fidelity(self.name, self.full_price + answer_price, self.bias, pair_bias=self.pair_bias)
+            return Fidelity(self.name, self.full_price + answer_price, self.bias, pair_bias=self.pair_bias, by=self.by)
         # Every pull of a study costs something, if next to nothing.
         cost = answer_price or _COMPARISON * self.full_price
         return Fidelity(self.name, cost, self.bias, pair_bias=self.pair_bias, block_cost=self.full_price)

@@ -28,7 +28,7 @@ from mfbandit.judges._graders import (
 from mfbandit.judges._grading import Grading
 from mfbandit.judges._paid_study import PaidStudy
 from mfbandit.judges._scoring import Scoring
-from mfbandit.judges._true_grades import Conditions, judged_problem
+from mfbandit.judges._true_grades import KEPT, Conditions, judged_problem
 from mfbandit.judges.kept import GradeCache
 from mfbandit.model import Bounded, Problem, RewardKind
 from mfbandit.study.api import study_for
@@ -153,6 +153,22 @@ class Judging:
             running.cancel()
             raise
 
+    def show(self, pull: Pull) -> dict[str, Any]:
+        """What people are shown who grade a pull: its item and its answer, which is made if it is not there yet.
+
+        Pass it to `mfbandit.serve.app`, in the process that runs the study.
+
+        Examples
+        --------
+        >>> from mfbandit.study import create_study
+        >>> people = Grader("people", None, price=0.5, by="people")
+        >>> judging = Judging({"a": "short", "b": "long"}, ["x", "y"], [people], respond=lambda c, item: f"{c} {item}")
+        >>> judging.show(create_study(judging.problem).ask(people=True)[0])["answers"]
+        ['short ...']
+        """
+        running = asyncio.run_coroutine_threadsafe(self._scoring.shown(pull), background_loop())
+        return running.result()
+
     def identify(self, *, max_cost: float | None = None, **settings: Any) -> Result:
         """Find the best candidate; takes what `mfbandit.identify` takes, such as delta and workers.
 
@@ -244,6 +260,14 @@ class Judging:
             at_full_price=account.at_full_price,
         )
 
+    def _check_people(self, scoring: Scoring, is_race: bool) -> None:
+        if scoring.present:
+            raise InvalidInput("compare adds a margin to grades, which those of people do not have: use identify")
+        if self.truth == KEPT and not is_race:
+            raise InvalidInput(
+                "people grade each answer once in a race; other policies draw answers again: say truth='expected grade'"
+            )
+
     def _run(self, problem: Problem, scoring: Scoring, max_cost: float | None, settings: dict[str, Any]) -> Result:
         """Run a study of a problem whose pulls are scored."""
         limit = math.inf if max_cost in (None, math.inf) else as_positive(max_cost, "max_cost", InvalidInput)
@@ -253,6 +277,10 @@ class Judging:
             raise InvalidInput(
                 f"policy {chosen.label!r} spends a budget: use mfbandit.allocate with judging.problem.without_blocks()"
             )
+        if scoring.by_people:
+            self._check_people(scoring, chosen.on_blocks)
+            # People are asked by the page: the study itself keeps the limit, with every pull at its full price.
+            settings, limit = {**settings, "max_cost": max_cost}, math.inf
         stored = bool(getattr(settings.get("storage"), "url", settings.get("storage")))
         spares = chosen.on_blocks and scoring.can_spare(stored)
         study = study_for(scoring.sparing(problem) if spares else problem, settings, running.get("workers", 1))

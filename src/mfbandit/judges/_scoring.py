@@ -47,7 +47,20 @@ class Scoring:
         """What counts where nobody is asked."""
         return float(self.kind.low or 0.0)
 
+    @property
+    def by_people(self) -> bool:
+        """Whether people grade, who are asked for every answer by itself."""
+        return any(grader.by == "people" for grader in self.grading.graders.values())
+
     # Pulls
+
+    async def shown(self, pull: Pull) -> dict[str, Any]:
+        """What is shown to people for a pull: the item, and the answer or, for a preference, both."""
+        task, opponent, _ = self._task(pull)
+        subjects = [task.subject] if opponent is None else [task.subject, opponent]
+        answers = [await self.grading.answer(subject, pull.study) for subject in subjects]
+        item = self.grading.items[task.subject.item]
+        return {"item": item, "answers": answers}
 
     async def score(self, pull: Pull) -> float:
         """The score of a pull."""
@@ -109,7 +122,8 @@ class Scoring:
 
         Whoever goes on with a stored study must find the answers that were compared.
         """
-        return self.grading.answering.shares and (not stored or self.grading.cache.path is not None)
+        kept = not stored or self.grading.cache.path is not None
+        return self.grading.answering.shares and kept and not self.by_people
 
     def sparing(self, problem: Problem) -> Problem:
         """The problem in which items that all candidates left answer alike need no grader; its truth says so."""
@@ -120,7 +134,7 @@ class Scoring:
         """Begin or go on with a study."""
         if spares:
             self.races[study.identity] = EqualAnswers(study, self.grading)
-        elif study.storage.url and self.grading.cache.path is None:
+        elif self.by_people or (study.storage.url and self.grading.cache.path is None):
             self.unshared.add(study.identity)
 
     def end(self, study: Study) -> None:
@@ -133,7 +147,7 @@ class Scoring:
 
     def recall(self, study: Study) -> None:
         """Take the grades of a stored study from its log, and see that they are one set of grades."""
-        if not study.storage.url:
+        if not study.storage.url and not self.by_people:
             return
         answering, cache = self.grading.answering, self.grading.cache
         if self.conditions.truth == EXPECTED and answering.respond is not None and cache.path is None:
