@@ -160,6 +160,24 @@ def test_leases_are_renewed_while_somebody_is_there_and_given_back_after(study):
         desk.seat(ann.name)
 
 
+def test_when_the_answer_is_there_nobody_is_asked_any_more(storage):
+    problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], blocks=4)
+    study = mf.create_study(problem, storage=storage, name="short", width=8)
+    clock = Clock()
+    desk = Desk(mf.load_study(storage, "short"), show, clock)
+    seat = desk.sit("Ann")
+    assert desk.state(seat)["task"]
+    for number in range(8):
+        study.tell(number, float(number % 2))
+        if study.done:
+            break
+        study.ask(8, people=True)
+    assert study.done
+    clock.now = 2.0
+    state = desk.state(seat)
+    assert (state["task"], state["status"]) == (None, "certified")
+
+
 def test_two_answers_are_shown_in_any_order():
     problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], reward="bernoulli")
     study = mf.create_study(problem, width=64, storage=MemoryStorage())

@@ -22,6 +22,8 @@ _logger = logging.getLogger("mfbandit")
 
 #: So many moments are kept; when there are more, every other one is forgotten.
 _MOST_MOMENTS = 400
+#: Pulls that are out are looked at so often, even if nothing is new.
+_CHECK_SECONDS = 5.0
 #: With more results than this, how a study went is worked out by another process: that takes a while.
 _MANY_RESULTS = 20_000
 #: If the results have grown by more than this share while nobody watched, how that went is worked out.
@@ -40,6 +42,8 @@ class LiveStudy(Watched):
         self._course: list[dict[str, Any]] = []
         #: When each pull that is out was first seen to be; a renewed lease says only when that was done last.
         self._first_seen: dict[int, float] = {}
+        #: Processes that have pulls may end, which no log says: so they are looked at now and then.
+        self._next_look = 0.0
         self._filling: asyncio.Task[None] | None = None
         #: How many results there were at the last look, whether nobody has watched since, and whether too much has
         #: happened while nobody did.
@@ -94,8 +98,9 @@ class LiveStudy(Watched):
         """The study, unless it is as it was at the last look."""
         study = self._studies.get(self.name)
         study.current()
-        if study.known_length == self._length:
+        if study.known_length == self._length and not (self._first_seen and time.monotonic() > self._next_look):
             return None
+        self._next_look = time.monotonic() + _CHECK_SECONDS
         length = study.known_length
         found = snapshot(study)
         self._length = length

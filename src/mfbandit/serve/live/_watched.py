@@ -84,7 +84,11 @@ class Watched:
 
     async def _follow(self) -> None:
         with suppress(asyncio.CancelledError):
+            before = 0.0
             while True:
                 started = time.monotonic()
                 await self.look()
-                await asyncio.sleep(max(_PAUSE_SECONDS, _REST * (time.monotonic() - started)))
+                took = time.monotonic() - started
+                # One look that takes long, as when something is compiled for it, says nothing of the next.
+                await asyncio.sleep(max(_PAUSE_SECONDS, _REST * min(took, before)))
+                before = took

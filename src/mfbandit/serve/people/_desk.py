@@ -33,6 +33,8 @@ UNDO_SECONDS = 8.0
 #: So many pulls are kept ready for everybody who is there, so that their order is random.
 _READY = 3
 _MOST_SEATS = 200
+#: The log is read so often, whether or not anybody grades.
+_LOOK_SECONDS = 1.0
 
 
 def person_name(name: Any) -> str:
@@ -79,7 +81,7 @@ class Desk:
         self._ready: dict[int, _Task] = {}
         #: What everybody has graded, by the keys of what was shown.
         self._seen: dict[str, set[str]] = {}
-        self._next_beat = 0.0
+        self._next_beat = self._next_look = 0.0
         for noted in noted_results(study):
             said = read_note(noted.note)
             if said is not None:
@@ -102,9 +104,7 @@ class Desk:
             self._tell(seat)
             self._put_back(seat)
             if not self._seats:
-                tasks = list(self._ready.values())
-                self._ready.clear()
-                self.study.release([task.pull for task in tasks])
+                self._give_back()
 
     def seat(self, name: Any) -> Seat:
         """Somebody who is there, by the name of the seat."""
@@ -226,12 +226,27 @@ class Desk:
             self._ready[seat.task.pull.id] = seat.task
             seat.task = None
 
+    def _give_back(self) -> None:
+        """Let go of what nobody here grades."""
+        tasks = list(self._ready.values())
+        self._ready.clear()
+        if tasks:
+            self.study.release([task.pull for task in tasks])
+
     def _tend(self) -> None:
         """Tell what can no longer be undone, and renew leases; called often."""
         now = self._clock()
         for seat in self._seats.values():
             if seat.given is not None and now >= seat.given[2]:
                 self._tell(seat)
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_SECONDS
+            self.study.current()  # others may have found the answer
+        if self.study.known_end:
+            for seat in self._seats.values():
+                self._put_back(seat)
+            self._give_back()
+            return
         if now < self._next_beat:
             return
         self._next_beat = now + LEASE_SECONDS / 3.0

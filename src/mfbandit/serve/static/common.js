@@ -85,16 +85,18 @@ function askForToken(main) {
   });
 }
 
-/** Listen to the server; the browser itself tries again when the connection is lost. */
-export function listen(path, handlers, said) {
+/** Listen to the server; the browser itself tries again when the connection is lost. `why` says what is wrong if not. */
+export function listen(path, handlers, said, why) {
   const source = new EventSource(root + path, { withCredentials: true });
   for (const [name, handler] of Object.entries(handlers)) {
     source.addEventListener(name, (event) => handler(JSON.parse(event.data)));
   }
   source.addEventListener("open", () => said(""));
-  source.addEventListener("error", () =>
-    said(source.readyState === EventSource.CLOSED ? "The server does not answer: load the page again." : "The connection is lost; trying again…"),
-  );
+  source.addEventListener("error", async () => {
+    if (source.readyState !== EventSource.CLOSED) return said("The connection is lost; trying again…");
+    const refused = await request(...why).then(() => null, (error) => error);
+    said(refused instanceof Refused ? `${refused.message[0].toUpperCase()}${refused.message.slice(1)}.` : "The server does not answer: load the page again.");
+  });
   return source;
 }
 

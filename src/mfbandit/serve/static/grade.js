@@ -107,10 +107,5 @@ if (given) {
 }
 const person = await askForName();
 main.replaceChildren(make("nav", {}, make("span", { class: "brand" }, "Grading"), make("span", { class: "space" }), said), place, foot);
-listen(`${path}/events?person=${encodeURIComponent(person)}`, { state: show, trouble: (found) => (said.textContent = found.error) }, async (sentence) => {
-  said.textContent = sentence;
-  if (!sentence) return;
-  // A browser does not say why; the server does.
-  const answer = state ? null : await request(`${path}/undo`, {}).catch((error) => error);
-  if (answer && answer.status !== 409) said.textContent = answer.message;
-});
+const handlers = { state: show, trouble: (found) => (said.textContent = found.error) };
+listen(`${path}/events?person=${encodeURIComponent(person)}`, handlers, (sentence) => (said.textContent = sentence), [`${path}/undo`, {}]);

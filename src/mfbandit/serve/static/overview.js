@@ -58,7 +58,7 @@ list.addEventListener("change", (event) => {
         if (!one.course.length || study.moment.cost > one.course[one.course.length - 1].cost) one.course.push(study.moment);
         compare();
       },
-    }, () => {});
+    }, () => {}, [studyPath(name)]);
     chosen.set(name, one);
   }
   compare();
@@ -69,5 +69,5 @@ main.replaceChildren(nav(), make("h1", {}, "Studies"), said, list, beside);
 listen("/api/overview/events", {
   studies: (found) => ((studies = found.studies), show()),
   trouble: (found) => (said.textContent = found.error),
-}, (sentence) => (said.textContent = sentence));
+}, (sentence) => (said.textContent = sentence), ["/api/studies"]);
 setInterval(show, 5000);

@@ -185,5 +185,5 @@ listen(studyPath(name, "/events"), {
   },
   study: show,
   trouble: (found) => (said.textContent = found.error),
-}, (sentence) => (said.textContent = sentence));
+}, (sentence) => (said.textContent = sentence), [studyPath(name)]);
 setInterval(() => study && out(), 1000);

@@ -14,6 +14,7 @@ import numpy as np
 from mfbandit.formatting import shown
 from mfbandit.storage import LEASE
 from mfbandit.study._history import views_along
+from mfbandit.study._lease_owner import Owners
 from mfbandit.study._view import View
 from mfbandit.study.report._page import Answered, answer
 from mfbandit.study.state.rounds._round import HoldUp
@@ -41,6 +42,9 @@ _WAITS = {
     "expected": "what is out ends the study, if it comes back as expected",
     "limit": "nothing more can be paid for",
 }
+
+
+_owners = Owners()
 
 
 class Out(NamedTuple):
@@ -300,9 +304,11 @@ def _since(until: float, term: str) -> float | None:
 
 
 def _owner(owner: str) -> str:
-    """A process as people call it."""
+    """A process as people call it, and whether it is known to have ended."""
     parts = owner.split("/")
-    return f"process {parts[2]} on {parts[0]}" if len(parts) == 5 else owner
+    if len(parts) != 5:
+        return owner
+    return f"process {parts[2]} on {parts[0]}" + (", which is gone" if _owners.is_gone(owner) else "")
 
 
 def _failures(study_state: StudyState) -> list[tuple[int, int, int, int, str]]:
