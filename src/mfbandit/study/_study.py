@@ -14,6 +14,7 @@ from mfbandit.storage import PATIENCE_SECONDS
 from mfbandit.study._changing import ChangingStudy
 from mfbandit.study._result import Result
 from mfbandit.study._view import View
+from mfbandit.study.report._notebook import study_html
 from mfbandit.study.run._folders import Folders
 from mfbandit.study.run._run_async import run_beside
 from mfbandit.study.run._run_loop import optimize
@@ -268,6 +269,10 @@ class Study(ChangingStudy):
         return (
             f"<Study {self.name!r}: {study_state.status}, {study_state.asked} pulls asked, cost {study_state.cost:g}>"
         )
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: the answer so far, and the arms that matter."""
+        return study_html(self)
 
     def __reduce__(self) -> tuple[Callable[..., Study], tuple[Any, ...]]:
         """Another process gets the study by opening its storage."""

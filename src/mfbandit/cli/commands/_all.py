@@ -14,7 +14,7 @@ from mfbandit.cli.commands._catalogue import instances, policies
 from mfbandit.cli.commands._compare_command import compare
 from mfbandit.cli.commands._demo import demo
 from mfbandit.cli.commands._forecast_command import forecast
-from mfbandit.cli.commands._page_commands import serve
+from mfbandit.cli.commands._page_commands import report, serve
 from mfbandit.cli.commands._reproduce_command import reproduce
 from mfbandit.cli.commands._run_command import run
 from mfbandit.cli.commands._simulate_command import simulate
@@ -55,6 +55,7 @@ COMMANDS: list[Command] = [
     Command(retry, STUDIES),
     Command(extend, STUDIES),
     Command(serve, STUDIES),
+    Command(report, STUDIES),
     Command(verify, STUDIES),
     Command(export, STUDIES),
     Command(import_, STUDIES, "import"),

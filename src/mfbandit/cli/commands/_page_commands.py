@@ -1,4 +1,4 @@
-"""``mfbandit serve``: studies in the browser, and over HTTP."""
+"""``mfbandit serve`` and ``mfbandit report``: studies in the browser, while they run and afterwards."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from mfbandit.cli._options import AllowChangedPolicy
-from mfbandit.cli.commands._study_commands import Patience, StorageUrl
+from mfbandit.cli.commands._study_commands import Patience, StorageUrl, StudyName
 from mfbandit.storage import PATIENCE_SECONDS
 
-__all__ = ["serve"]
+__all__ = ["report", "serve"]
 
 
 def serve(
@@ -67,3 +67,22 @@ def serve(
         return
     finally:
         store.close()
+
+
+def report(
+    storage: StorageUrl,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the page.", show_default=False)],
+    study: StudyName = None,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Write a study as one HTML page that needs nothing else: the answer, pictures, certificate and settings.
+
+    Example: [bold]mfbandit report judges.db -o judges.html[/bold]
+    """
+    from mfbandit.errors import InvalidInput
+    from mfbandit.study import load_study
+
+    if not output.absolute().parent.is_dir():
+        raise InvalidInput(f"there is no folder {str(output.parent)!r} to write {output.name!r} in")
+    with load_study(storage, study, patience=patience) as opened:
+        opened.result().report(output)
