@@ -14,6 +14,8 @@ __all__ = ["Watched", "event"]
 
 #: Seconds between two looks, at least; and how many times as long as a look takes there is none.
 _PAUSE_SECONDS, _REST = 0.5, 4.0
+#: To tell everybody takes time that those who work need: the more watch, the longer is the pause.
+_SECONDS_PER_WATCHER = 0.005
 
 
 def event(name: str, content: object) -> bytes:
@@ -90,5 +92,6 @@ class Watched:
                 await self.look()
                 took = time.monotonic() - started
                 # One look that takes long, as when something is compiled for it, says nothing of the next.
-                await asyncio.sleep(max(_PAUSE_SECONDS, _REST * min(took, before)))
+                pause = max(_PAUSE_SECONDS, _SECONDS_PER_WATCHER * self.watchers)
+                await asyncio.sleep(max(pause, _REST * min(took, before)))
                 before = took

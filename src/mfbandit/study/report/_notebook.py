@@ -46,7 +46,8 @@ def study_html(study: Study) -> str:
     rest = f"<p style='opacity:.7;margin:.3em 0'>{more:,} more arms are not shown.</p>" if more > 0 else ""
     return (
         f"<div><p style='margin:.2em 0;opacity:.7'>Study {escape(shown(found['study'], 80))}: "
-        f"{escape(', '.join(facts))}</p><p style='margin:.2em 0 .6em;font-weight:600'>{escape(found['sentence'])}</p><table><thead><tr>"
+        f"{escape(', '.join(facts))}</p><p style='margin:.2em 0 .6em;font-weight:600'>{escape(found['sentence'])}</p>"
+        "<table><thead><tr>"
         f"<th style='{_CELL}'>arm</th><th style='{_CELL}'>{title}</th><th style='{_CELL}'>at least</th>"
         f"<th style='{_CELL}'>at most</th><th style='{_CELL}'>pulls</th></tr></thead><tbody>{rows}</tbody></table>"
         f"{rest}</div>"
