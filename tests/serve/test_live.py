@@ -106,6 +106,23 @@ def test_what_was_before_is_worked_out(tmp_path, problem, monkeypatch, elsewhere
     asyncio.run(main())
 
 
+def test_looks_that_take_long_are_rare_and_glances_are_not(storage, monkeypatch):
+    monkeypatch.setattr(_live_study, "_LONG_SECONDS", 0.0)
+    monkeypatch.setattr(_live_study, "_REST", 1e6)
+    study = mf.load_study(storage, "mine")
+
+    async def main():
+        live = LiveStudies(OpenStudies(storage))
+        await live.prepare()
+        page = live.watch("mine")
+        assert (await until(page, "study"))["pulls"] == 0
+        study.tell(study.ask()[0], 1.0)
+        found = await until(page, "first", lambda content: content.get("pulls"))
+        assert (found["pulls"], found["cost"], found["status"]) == (1, study.cost, "running")
+
+    asyncio.run(main())
+
+
 def test_a_study_that_is_gone_is_said_to_be(storage):
     async def main():
         studies = OpenStudies(storage)

@@ -22,6 +22,8 @@ _logger = logging.getLogger("mfbandit")
 
 #: So many moments are kept; when there are more, every other one is forgotten.
 _MOST_MOMENTS = 400
+#: A look that takes longer than this, at many arms, is followed by a rest of so many times as long, with glances only.
+_LONG_SECONDS, _REST = 1.0, 4.0
 #: Pulls that are out are looked at so often, even if nothing is new.
 _CHECK_SECONDS = 5.0
 #: With more results than this, how a study went is worked out by another process: that takes a while.
@@ -30,6 +32,8 @@ _MANY_RESULTS = 20_000
 _MISSED = 0.02
 #: So many studies that nobody watches any more are remembered.
 _MOST_KEPT = 32
+#: So many are looked at when the server starts.
+_MOST_PREPARED = 3
 
 
 class LiveStudy(Watched):
@@ -44,11 +48,13 @@ class LiveStudy(Watched):
         self._first_seen: dict[int, float] = {}
         #: Processes that have pulls may end, which no log says: so they are looked at now and then.
         self._next_look = 0.0
+        #: Until then nothing is shown but what can be said at once.
+        self._next_full = 0.0
         self._filling: asyncio.Task[None] | None = None
         #: How many results there were at the last look, whether nobody has watched since, and whether too much has
         #: happened while nobody did.
         self._pulls, self._was_away, self._has_gap = 0, True, False
-        self._trouble = ""
+        self._trouble, self._glance = "", dict[str, Any]()
 
     async def look(self) -> None:
         """Tell what has changed since the last look, if anything has."""
@@ -58,7 +64,13 @@ class LiveStudy(Watched):
                 self._say_first({"study": self.name})
                 study = await run_in_threadpool(self._studies.get, self.name)
                 self._say_first(await run_in_threadpool(glance, study))
+            if time.monotonic() < self._next_full:
+                self._say_first(await run_in_threadpool(lambda: glance(self._studies.get(self.name))))
+                return
+            started = time.monotonic()
             found = await run_in_threadpool(self._changed)
+            took = time.monotonic() - started
+            self._next_full = time.monotonic() + _REST * took if took > _LONG_SECONDS else 0.0
         except UnknownStudy as error:
             self._say_trouble(str(error))
             return
@@ -125,8 +137,11 @@ class LiveStudy(Watched):
         self.say("course", lambda: event("course", self._course))
 
     def _say_first(self, found: dict[str, Any]) -> None:
-        text = event("first", found)
-        self.say("first", lambda: text)
+        """Say what can be said at once."""
+        if found != self._glance:
+            self._glance = found
+            text = event("first", found)
+            self.say("first", lambda: text)
 
     def _say_trouble(self, sentence: str) -> None:
         if sentence != self._trouble:
@@ -164,6 +179,11 @@ class LiveStudies:
     def watchers(self) -> int:
         """How many watch any study."""
         return sum(one.watchers for one in self._live.values())
+
+    async def prepare(self) -> None:
+        """Look at the newest studies before anybody does: large ones take a while to open."""
+        for name in (await run_in_threadpool(self._studies.names))[-_MOST_PREPARED:]:
+            await self._live.setdefault(name, LiveStudy(self._studies, name)).look()
 
     def watch(self, name: str) -> AsyncIterator[bytes]:
         """Watch a study."""

@@ -56,6 +56,7 @@ class Overview(Watched):
                 break  # the others come with the next looks
             self._refresh(name, started)
         lines = [self._lines[name][0] if name in self._lines else {"study": name} for name in names[:_MOST_STUDIES]]
+        self.unfinished = any("status" not in line for line in lines)
         left_out = len(names) - len(lines)
         return [*lines, {"more": left_out}] if left_out else lines
 

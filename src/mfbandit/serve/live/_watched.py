@@ -42,6 +42,8 @@ class Watched:
 
     def __init__(self) -> None:
         self.watchers = 0
+        #: Whether a look has not seen all there is, so that the next one follows soon.
+        self.unfinished = False
         self._topics: dict[str, _Topic] = {}
         self._news = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
@@ -93,5 +95,5 @@ class Watched:
                 took = time.monotonic() - started
                 # One look that takes long, as when something is compiled for it, says nothing of the next.
                 pause = max(_PAUSE_SECONDS, _SECONDS_PER_WATCHER * self.watchers)
-                await asyncio.sleep(max(pause, _REST * min(took, before)))
+                await asyncio.sleep(pause if self.unfinished else max(pause, _REST * min(took, before)))
                 before = took

@@ -52,7 +52,7 @@ export class Chart {
       ...this.size(),
       legend: { show: false },
       cursor: { y: false, points: { show: false } },
-      scales: { x: { time: false }, y: this.settings.y ?? {} },
+      scales: { x: { time: false, range: (_, low, high) => [0, high > 0 ? high : 1] }, y: this.settings.y ?? {} },
       axes: [axis(this.settings.x), axis(this.settings.label, { size: 54 })],
       series: [{}, ...lines.map((line) => ({ stroke: line.colour, width: line.width ?? 2, dash: line.dash, points: { show: false }, spanGaps: false, paths: uPlot.paths.stepped({ align: 1 }) }))],
       bands: bands.map(({ series, colour: shade }) => ({ series, fill: `${shade}1c` })),

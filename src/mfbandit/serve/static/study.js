@@ -179,7 +179,14 @@ listen(studyPath(name, "/events"), {
     if (study) charts();
   },
   first: (found) => {
-    if (study) return;
+    if (study) {
+      // Between two looks at many arms: what is known at once.
+      if (found.pulls > study.pulls) {
+        Object.assign(study, { cost: found.cost, pulls: found.pulls });
+        head();
+      }
+      return;
+    }
     const known = found.status === undefined ? "It is being opened…" : `It has cost ${amount(found.cost)} so far; ${count(found.n_arms)} arms are being compared…`;
     fill(parts.head, make("p", { class: "kicker" }, "Study ", make("bdi", { class: "name" }, shown(found.study, 200)), found.status ? badge(found.status) : null), make("h1", {}, known));
   },

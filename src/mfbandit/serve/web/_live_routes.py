@@ -30,9 +30,9 @@ def stream(events: AsyncIterator[bytes]) -> Response:
     return EventSourceResponse(content, ping=_PING_SECONDS, send_timeout=_SEND_SECONDS)
 
 
-def live_routes(studies: OpenStudies) -> list[Route]:
+def live_routes(studies: OpenStudies, live: LiveStudies) -> list[Route]:
     """The routes of what goes on."""
-    live, overview = LiveStudies(studies), Overview(studies)
+    overview = Overview(studies)
 
     def full() -> Response | None:
         if live.watchers + overview.watchers < MOST_WATCHERS:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from starlette.applications import Starlette
@@ -15,6 +18,7 @@ from mfbandit.certificate import verify
 from mfbandit.errors import MfbanditError
 from mfbandit.serve._keys import Keys
 from mfbandit.serve._open_studies import OpenStudies
+from mfbandit.serve.live._live_study import LiveStudies
 from mfbandit.serve.people._showing import Show
 from mfbandit.serve.web._answers import Json, answer_error, read_json, refusal
 from mfbandit.serve.web._grade_routes import grade_routes
@@ -29,18 +33,33 @@ __all__ = ["make_site"]
 
 def make_site(studies: OpenStudies, keys: Keys, show: Show | None = None) -> Starlette:
     """The application: its routes behind the guard."""
+    live = LiveStudies(studies)
+
+    @asynccontextmanager
+    async def lifespan(site: Starlette) -> AsyncIterator[None]:
+        preparing = asyncio.create_task(_prepare(live))
+        yield
+        preparing.cancel()
+
     return Starlette(
         routes=[
             *_login_routes(keys),
             *worker_routes(studies),
-            *live_routes(studies),
+            *live_routes(studies, live),
             *grade_routes(studies, keys, show),
             *_reading_routes(studies),
             *shell_routes(),
         ],
         middleware=[Middleware(Guard, keys=keys)],
         exception_handlers={MfbanditError: answer_error},
+        lifespan=lifespan,
     )
+
+
+async def _prepare(live: LiveStudies) -> None:
+    """Open what is likely to be wanted; whoever wants it is told if that fails."""
+    with suppress(asyncio.CancelledError, MfbanditError):
+        await live.prepare()
 
 
 def _login_routes(keys: Keys) -> list[Route]:

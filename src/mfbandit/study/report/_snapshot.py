@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mfbandit.core import PULLS
 from mfbandit.formatting import shown
 from mfbandit.storage import LEASE
 from mfbandit.study._history import views_along
@@ -69,7 +70,8 @@ def glance(study: Study) -> dict[str, Any]:
     """What can be said of a study at once, however many arms it has."""
     with study._lock:
         study_state = study.current()
-        found = {"study": study.name, "status": study_state.status, "cost": study_state.cost}
+        pulls = int(study_state.state.clock[PULLS]) + study_state.round.loose()
+        found = {"study": study.name, "status": study_state.status, "cost": study_state.cost, "pulls": pulls}
     return {**found, "n_arms": study.problem.n_arms}
 
 
