@@ -7,6 +7,7 @@ import time
 import pytest
 
 import mfbandit as mf
+from mfbandit.cli import main
 from mfbandit.errors import InvalidInput, ProblemError, StudyError
 from mfbandit.judges import Grader, Judging
 from mfbandit.serve._keys import Keys
@@ -62,6 +63,16 @@ def test_pulls_of_people_go_to_people_only(study):
     with pytest.raises(ProblemError, match="by of fidelity 'x' must be 'people'"):
         mf.Fidelity("x", 1.0, by="robots")
     assert not mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0)])).ask(people=True)
+
+
+def test_pulls_of_people_are_asked_for_from_the_command_line(tmp_path, capsys):
+    path = str(tmp_path / "s.db")
+    problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")])
+    mf.create_study(problem, storage=path).close()
+    assert main(["ask", path, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["pulls"] == []
+    assert main(["ask", path, "--people", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pulls"][0]["fidelity"] == "human"
 
 
 def test_a_desk_is_blind_and_asks_nobody_twice(study):

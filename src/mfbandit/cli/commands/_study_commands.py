@@ -87,6 +87,9 @@ def ask(
         float | None,
         typer.Option(help="Seconds after which they are handed out to others.", show_default="what the study says"),
     ] = None,
+    people: Annotated[
+        bool, typer.Option("--people", help="Get pulls of fidelities that people measure; others get none of them.")
+    ] = False,
     study: StudyName = None,
     allow_changed_policy: AllowChangedPolicy = False,
     json: Json = False,
@@ -101,7 +104,7 @@ def ask(
     from mfbandit.formatting import shown
 
     opened = _open(storage, study, patience, allow_changed_policy)
-    pulls = opened.ask(n, lease_seconds=lease)
+    pulls = opened.ask(n, lease_seconds=lease, people=people)
     where = opened.status
     if json:
         print_json({"status": where, "pulls": [_plain(pull) for pull in pulls]})
