@@ -237,8 +237,20 @@ def test_grades_suit_the_rewards(kind, labels):
     found = shown_for(lambda pull: {"item": "x"}, None, kind)
     assert [label for label, _ in found.grades] == labels.split()
     assert (min(found.grades, key=lambda x: x[1])[1], max(x for _, x in found.grades)) == (kind.low, kind.high)
-    with pytest.raises(InvalidInput, match="2 to 10 labels"):
-        shown_for(lambda pull: {"item": "x", "grades": {"only": 1}}, None, kind)
+    for wrong in ({"only": 1}, 3, [1, 2], {"a": "b", "c": "d"}):
+        with pytest.raises(InvalidInput, match="2 to 10 labels"):
+            shown_for(lambda pull, wrong=wrong: {"item": "x", "grades": wrong}, None, kind)
+    with pytest.raises(InvalidInput, match="grades must stand for rewards from"):
+        shown_for(lambda pull: {"item": "x", "grades": {"a": 1, "b": 7}}, None, kind)
+
+
+def test_what_cannot_be_shown_is_no_fault_of_a_pull(study):
+    play_judge(study)
+    desk = Desk(study, lambda pull: 1 / 0)
+    state = desk.state(desk.sit("Ann"))
+    assert state["task"] is None
+    assert "cannot be shown" in state["waits"]
+    assert not study.current().failures
 
 
 def test_a_link_for_people_opens_nothing_else(make_client, study):

@@ -99,6 +99,13 @@ def test_a_foreign_page_cannot_use_a_token_either(worker):
     assert worker.post(ASK, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
 
 
+def test_a_foreign_page_cannot_keep_the_server_busy(anybody):
+    for site in ("cross-site", "same-site"):  # another port of this machine is the same site
+        assert anybody.get("/api/studies/mine/verify", headers={"Sec-Fetch-Site": site}).status_code == 403
+    assert anybody.get("/api/studies/mine/verify", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+    assert anybody.get("/study/mine", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200  # a link
+
+
 def test_every_answer_has_the_headers_that_keep_scripts_out(worker):
     for answer in (
         worker.get("/api/studies"),

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mfbandit.errors import InvalidInput, RewardError, StudyError
+from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.model import Pull
 from mfbandit.serve.people._showing import Show, Shown, shown_for
 from mfbandit.study import Study
@@ -82,6 +82,8 @@ class Desk:
         #: What everybody has graded, by the keys of what was shown.
         self._seen: dict[str, set[str]] = {}
         self._next_beat = self._next_look = 0.0
+        #: Whether what to show for the last pull could not be made.
+        self._unshown = False
         for noted in noted_results(study):
             said = read_note(noted.note)
             if said is not None:
@@ -197,15 +199,19 @@ class Desk:
             try:
                 shown = shown_for(self._show, pull, self.study.problem.reward)
             except Exception as error:
+                # No fault of the pull: it stays out until its lease ends, and is tried again then.
                 _logger.warning("what to show for pull %d could not be made: %s", pull.id, error)
-                self.study.fail(pull, f"what to show could not be made: {error}")
+                self._unshown = True
                 continue
+            self._unshown = False
             order = (1, 0) if len(shown.answers) == 2 and secrets.randbelow(2) else tuple(range(len(shown.answers)))
             self._ready[pull.id] = _Task(pull, shown, order)
 
     def _why(self, seat: Seat) -> str:
         if self._ready:
             return "What is to be graded now you have seen already: somebody else has to."
+        if self._unshown:
+            return "What is to be graded now cannot be shown: whoever started the page finds the reason in its log."
         return "Nothing is to be graded now; the page goes on by itself as soon as there is."
 
     def _tell(self, seat: Seat) -> None:
@@ -215,11 +221,7 @@ class Desk:
         task, reward, _ = seat.given
         seat.given = None
         note = json.dumps({"by": seat.person, "shown": task.shown.key})
-        try:
-            self.study.tell(task.pull, reward, note=note)
-        except RewardError as error:
-            # Grades that somebody made up for `show` may be out of range.
-            self.study.fail(task.pull, str(error))
+        self.study.tell(task.pull, reward, note=note)
 
     def _put_back(self, seat: Seat) -> None:
         if seat.task is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import random
 from collections.abc import Callable, Mapping
@@ -61,7 +62,7 @@ def shown_for(show: Show, pull: Pull, kind: RewardKind) -> Shown:
     if style not in ("text", "markdown"):
         raise InvalidInput(f"format must be 'text' or 'markdown', got {str(style)[:40]!r}")
     texts = [_text(one) for one in answers]
-    grades = _grades(found["grades"]) if "grades" in found else _usual_grades(kind, len(texts))
+    grades = _grades(found["grades"], kind) if "grades" in found else _usual_grades(kind, len(texts))
     return Shown(_text(found.get("item", "")), tuple(texts), style == "markdown", grades)
 
 
@@ -70,11 +71,17 @@ def _text(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _grades(found: Any) -> tuple[tuple[str, float], ...]:
-    """Grades as pairs of a label and a reward."""
-    pairs = [tuple(one) for one in found.items()] if isinstance(found, Mapping) else [tuple(one) for one in found]
+def _grades(found: Any, kind: RewardKind) -> tuple[tuple[str, float], ...]:
+    """Grades as pairs of a label and a reward, which a study must be able to take."""
+    if not isinstance(found, Mapping | list | tuple):
+        found = ()
+    listed = list(found.items()) if isinstance(found, Mapping) else list(found)
+    pairs = [tuple(one) for one in listed if isinstance(one, list | tuple)]
     if not 2 <= len(pairs) <= _MOST_GRADES or not all(len(pair) == 2 and is_number(pair[1]) for pair in pairs):
         raise InvalidInput(f"grades must be 2 to {_MOST_GRADES} labels with their rewards, got {str(found)[:60]!r}")
+    low, high = (-math.inf if kind.low is None else kind.low), (math.inf if kind.high is None else kind.high)
+    if not all(low <= reward <= high and math.isfinite(reward) for _, reward in pairs):
+        raise InvalidInput(f"grades must stand for rewards from {low:g} to {high:g}, got {str(found)[:60]!r}")
     return tuple((str(label), float(reward)) for label, reward in pairs)
 
 

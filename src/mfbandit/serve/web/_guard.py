@@ -105,6 +105,9 @@ class Guard:
             return 421, "this page answers only under names of its own machine, such as 127.0.0.1 and localhost"
         if not reads and not _own_origin(headers):
             return 403, "this request comes from another site"
+        if path.startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            # It could not read the answer, but it could keep the server busy.
+            return 403, "this request comes from another site"
         if not path.startswith("/api/") or path in ("/api/login", "/api/me", "/api/openapi.json"):
             return None  # what is the same for all, and what asks for the token itself
         if path.startswith("/api/grade/") and self.keys.exist:
