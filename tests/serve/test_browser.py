@@ -84,7 +84,7 @@ def test_a_page_follows_a_study_and_names_do_nothing_but_show(browser):
     storage = MemoryStorage()
     problem = mf.Problem(["good", *EVIL], [("quick <b>", 1.0, 0.05), ("exact", 3.0)], reward="bernoulli")
     name = "a/b <script>window.hacked = 4</script> \u202e"
-    study = mf.create_study(problem, storage=storage, name=name, width=4)
+    study = mf.create_study(problem, storage=storage, name=name, width=4, policy="lucb-top")
     with served(storage) as address, opened(browser, f"{address}/#token={TOKEN}") as page:
         expect(page.get_by_role("link", name="<script>")).to_be_visible()
         assert "token" not in page.url
@@ -92,9 +92,9 @@ def test_a_page_follows_a_study_and_names_do_nothing_but_show(browser):
         expect(page.locator("h1")).to_have_text("There is no answer yet: the study is still running.")
         held, failed = study.ask(2)
         study.fail(failed, EVIL[0])
-        expect(page.get_by_role("table", name="out now")).to_contain_text("good")
+        expect(page.get_by_role("table", name="out now")).to_contain_text(held.arm)
         expect(page.get_by_role("table", name="failures")).to_contain_text("<script>window.hacked = 1</script>")
-        study.tell(held, 1.0)
+        study.tell(held, float(held.arm == "good"))
         expect(page.get_by_text("No pull is being evaluated.")).to_be_visible()
         while not study.done:
             for pull in study.ask(4):

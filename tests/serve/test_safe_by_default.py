@@ -3,6 +3,9 @@
 import socket
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
 
 import mfbandit as mf
 from mfbandit import _optional
@@ -121,6 +124,22 @@ def test_every_answer_has_the_headers_that_keep_scripts_out(worker):
         assert answer.headers["x-frame-options"] == "DENY"
         assert answer.headers["referrer-policy"] == "no-referrer"
         assert "access-control-allow-origin" not in answer.headers
+
+
+def test_what_is_mounted_in_another_server_is_as_safe(storage):
+    site = Starlette(routes=[Mount("/deep/studies", app(storage, token=TOKEN))])
+    client = TestClient(site, base_url=HERE)
+    shell = client.get("/deep/studies/study/mine")
+    assert 'src="/deep/studies/static/study.js"' in shell.text
+    assert "default-src 'none'" in shell.headers["content-security-policy"]
+    for path in ("static/study.js", "static/uplot/uPlot.esm.js", "look.css", "api/studies/mine"):
+        assert client.get(f"/deep/studies/{path}").status_code == 200
+    assert client.get("/deep/studies/static/../../conftest.py").status_code == 404
+    assert client.post(f"/deep/studies{ASK}").status_code == 401
+    answer = client.post("/deep/studies/api/login", json={"token": TOKEN}, headers={"Origin": HERE})
+    assert "Path=/deep/studies" in answer.headers["set-cookie"].split("; ")
+    assert client.post(f"/deep/studies{ASK}", headers={"Origin": HERE}).status_code == 200
+    assert client.get("/deep/studies/api/studies", headers={"Host": "evil.example"}).status_code == 421
 
 
 def test_sizes_are_limited(worker):
