@@ -143,10 +143,18 @@ def test_a_limit_is_raised(file, tmp_path, call, plain, complaint, command, good
     assert "does not pay for what is spent or planned already" in complaint("extend", stored, "--max-cost", "2")
     assert "max_cost must be a number > 0, got -3" in complaint("extend", stored, "--max-cost", "-3")
     said = call("extend", stored, "--max-cost", "60").out
-    assert said.startswith("The study is running at a cost of 6, with at most 60 from now on."), said
-    assert plain("extend", stored, "--max-cost", "inf") == {"status": "running", "cost": 6.0, "max_cost": None}
+    assert said.startswith("The study is running at a cost of 6, with at most 60 and delta 0.1 from now on."), said
+    now = {"status": "running", "cost": 6.0, "max_cost": None, "delta": 0.1, "epsilon": 0.0}
+    assert plain("extend", stored, "--max-cost", "inf") == now
     again = file("max_cost = inf\ndelta = 0.1\ndurable = false", command(good))
-    assert plain("run", again)["status"] == "certified"
+    first = plain("run", again)
+    assert first["status"] == "certified"
+    # A surer answer is asked for by the command, or by the file.
+    assert call("extend", stored, "--delta", "0.05").out.startswith("The study is running")
+    assert "exists with delta=0.05, not 0.1: a larger one" in complaint("run", again)
+    sure = plain("run", file("max_cost = inf\ndelta = 0.02\ndurable = false", command(good)))
+    assert (sure["status"], sure["delta"]) == ("certified", 0.02)
+    assert sure["cost"] > first["cost"]
 
 
 def test_a_study_is_as_wide_as_it_had_workers_when_it_was_made(file, tmp_path, call, plain, complaint):

@@ -280,3 +280,17 @@ def test_equal_answers_are_no_preference():
     result = judging.identify(progress=False, delta=0.2)
     assert result.status == "certified"
     assert mf.verify(result.certificate).valid
+
+
+def test_nobody_returns_where_no_grade_was_asked_for(tmp_path):
+    given = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "progress": False}
+    sparing = World().judging(cache=tmp_path / "grades.db")
+    sparing.identify(delta=0.2, name="sparing", **given)
+    with pytest.raises(StudyError, match=r"was made with delta=0.2, and cannot go on with 0.05: candidates that had"):
+        sparing.identify(delta=0.05, name="sparing", **given)
+    mf.load_study(given["storage"], "sparing").extend(delta=0.05)
+    with pytest.raises(StudyError, match=r"was made with delta=0.2, and cannot go on with 0.05"):
+        sparing.identify(delta=0.05, name="sparing", **given)
+    grading = World().judging(same=None)
+    grading.identify(delta=0.2, name="grading", **given)
+    assert grading.identify(delta=0.05, name="grading", **given).status == "certified"

@@ -1,5 +1,6 @@
 """Many processes on one study, some of them killed: nothing is lost, nothing counts twice."""
 
+import random
 import runpy
 import subprocess
 import sys
@@ -195,3 +196,25 @@ def test_many_open_a_new_storage_at_once(url: str) -> None:
         thread.join()
     assert errors == []
     assert sorted(names) == [0, 1], "the two pulls of the first round, once each"
+
+
+def test_a_process_that_is_killed_after_it_asked_for_a_surer_answer(url: str) -> None:
+    problem = mf.Problem(["a", "b", "c"], [("only", 1.0)], blocks=200)
+
+    def play(study: mf.Study) -> None:
+        while pulls := study.ask(3):
+            for pull in pulls:
+                noise = random.Random(f"{pull.block} {pull.arm}").random()
+                study.tell(pull, float(noise < 0.3 + 0.2 * pull.arm_index))
+
+    study = create_study(problem, storage=url, delta=0.3)
+    play(study)
+    assert study.status == "certified"
+    code = "import os, sys, mfbandit as mf; mf.load_study(sys.argv[1]).extend(delta=0.01); os.kill(os.getpid(), 9)"
+    killed = subprocess.run([sys.executable, "-c", code, url], check=False)
+    assert killed.returncode == -9
+    play(study)
+    assert (study.status, study.settings.delta) == ("certified", 0.01)
+    assert study.result().confidence >= 0.99
+    again = load_study(url)
+    assert dump_state(again.current().state) == dump_state(study.current().state)

@@ -17,19 +17,22 @@ from __future__ import annotations
 
 import asyncio
 import reprlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mfbandit.errors import MfbanditError, StudyError
 from mfbandit.judges.kept import Subject
+from mfbandit.study import load_study
+from mfbandit.study.api import DEFAULT_NAME
 
 if TYPE_CHECKING:
     from mfbandit.judges._grading import Grading
     from mfbandit.model import Pull
     from mfbandit.study import Study
 
-__all__ = ["EqualAnswers", "equal", "guarded"]
+__all__ = ["EqualAnswers", "equal", "guarded", "refuse_return"]
 
 
 def equal(first: Any, second: Any) -> bool:
@@ -46,6 +49,30 @@ def equal(first: Any, second: Any) -> bool:
         return bool(first == second)
     except Exception:  # arrays compare their entries, and say of each
         return False
+
+
+def refuse_return(storage: Any, name: str | None, wanted: Mapping[str, Any]) -> None:
+    """Refuse what would let candidates return to a study that exists, which had lost when answers were compared.
+
+    They would be measured on items that all others answered alike, of which nobody knows the grade.
+    """
+    if storage is None:
+        return
+    try:
+        study = load_study(storage, DEFAULT_NAME if name is None else name)
+    except MfbanditError:
+        return  # there is none, or whoever goes on with it is told why not
+    with study:
+        made, now = study.made_with, study.settings
+    for key in ("delta", "epsilon"):
+        first, last = getattr(made, key), wanted.get(key)
+        for value in (getattr(now, key), last):
+            if value is not None and value != first:
+                raise StudyError(
+                    f"study {study.name!r} was made with {key}={first!r}, and cannot go on with {value!r}: candidates "
+                    "that had lost might return, and nobody knows the grades of items that all others answered alike; "
+                    "pass same=None to Judging for studies that are to be extended"
+                )
 
 
 def guarded(same: Any) -> Any:

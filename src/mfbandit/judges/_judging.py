@@ -15,7 +15,7 @@ from mfbandit.algorithms import default_policy, read_policy
 from mfbandit.errors import InvalidInput
 from mfbandit.judges._bill import Bill, GraderBill
 from mfbandit.judges._comparison import Comparison, comparison_seed, present_problem
-from mfbandit.judges._equal_answers import equal, guarded
+from mfbandit.judges._equal_answers import equal, guarded, refuse_return
 from mfbandit.judges._graders import (
     Answering,
     Grader,
@@ -283,6 +283,8 @@ class Judging:
             settings, limit = {**settings, "max_cost": max_cost}, math.inf
         stored = bool(getattr(settings.get("storage"), "url", settings.get("storage")))
         spares = chosen.on_blocks and scoring.can_spare(stored)
+        if spares:
+            refuse_return(settings.get("storage"), settings.get("name"), settings)
         study = study_for(scoring.sparing(problem) if spares else problem, settings, running.get("workers", 1))
         scoring.begin(study, spares)
         scoring.recall(study)

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from mfbandit.errors import StudyError
+from mfbandit._checks import is_number
+from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.storage import SETTING, Record, json_text
 from mfbandit.study._ask_tell import AskTell, Clock
-from mfbandit.study._settings import as_limit
+from mfbandit.study._settings import Settings, as_limit
 
 __all__ = ["ChangingStudy"]
 
+#: What says how sure an answer is without a delta or an epsilon that was chosen for it.
+_INSTEAD = {
+    "delta": "result.confidence says how sure the answer is by now",
+    "epsilon": "result.regret_bound says by how much the answer can be beaten",
+}
+
 
 class ChangingStudy(AskTell):
-    """Hands out pulls, and lets what it may cost change."""
+    """Hands out pulls, and lets some of its settings change."""
 
-    def extend(self, *, max_cost: float) -> None:
-        """Let a study cost more, or less, than it was made for; one that has ended for it goes on.
+    def extend(
+        self, *, max_cost: float | None = None, delta: float | None = None, epsilon: float | None = None
+    ) -> None:
+        """Let a study cost more, or less, than it was made for, or ask for a surer or a better answer.
 
-        What it has shown stays as it is: confidence is valid whenever you look. All processes that have the study
-        open follow.
+        One that has ended for it goes on. All processes that have the study open follow. With a smaller delta or
+        epsilon, arms that were beaten are judged again: they return unless all that is known of them is enough for the
+        new demand, too.
 
         Parameters
         ----------
-        max_cost : float
+        max_cost : float, optional
             Never spend more than this from now on; ``math.inf`` is no limit. It must pay for what is planned already.
+        delta : float, optional
+            The probability of a wrong answer that is allowed from now on: less than before. A larger one is refused,
+            since whoever chooses it has seen results.
+        epsilon : float, optional
+            How far from the best an answer may be from now on: less than before.
 
         Examples
         --------
@@ -36,25 +52,65 @@ class ChangingStudy(AskTell):
         >>> study.extend(max_cost=50)
         >>> study.optimize(lambda pull: float(pull.arm == "b"), progress=False).status
         'certified'
+        >>> study.extend(delta=0.001)
+        >>> study.status
+        'running'
+        >>> study.optimize(lambda pull: float(pull.arm == "b"), progress=False).confidence >= 0.999
+        True
         """
-        limit = as_limit("max_cost", max_cost)
+        given = {"max_cost": max_cost, "delta": delta, "epsilon": epsilon}
+        said = {name: value for name, value in given.items() if value is not None}
+        if not said:
+            raise InvalidInput("extend changes max_cost, delta or epsilon: give at least one of them")
+
+        def wanted(settings: Settings) -> dict[str, Any]:
+            new: dict[str, Any] = {
+                name: self._stricter(settings, name, said[name]) for name in said if name in _INSTEAD
+            }
+            return {"max_cost": as_limit("max_cost", max_cost), **new} if "max_cost" in said else new
+
+        self._change(wanted)
+
+    def _stricter(self, settings: Settings, name: str, value: Any) -> float:
+        """Refuse a delta or an epsilon that is not what was asked for so far, or less."""
+        known: float = getattr(settings, name)
+        if not is_number(value):
+            raise InvalidInput(f"{name} must be a number, got {value!r}")
+        if value > known:
+            raise StudyError(
+                f"study {self.name!r} exists with {name}={known:g}, not {value:g}: a larger one, chosen after results "
+                f"were seen, promises nothing; {_INSTEAD[name]}"
+            )
+        if value < known and settings.spends:
+            raise StudyError(f"study {self.name!r} spends a budget and proves nothing: its {name} stays {known:g}")
+        return float(value)
+
+    def _change(self, wanted: Any) -> None:
+        """Change settings to what a function of those so far says, as one step on the log."""
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), list[Record]()
-            if study_state.settings.max_cost == limit:
+            known = study_state.settings
+            new = {name: value for name, value in wanted(known).items() if getattr(known, name) != value}
+            if not new:
                 return records
+            known.changed(new)  # refuses what no study can have
             if self._may_plan():
-                self._plan(records)  # by the limit that held until now
-            planned = study_state.planned_cost
-            if limit is not None and limit < planned * (1 - 1e-12):
-                raise StudyError(
-                    f"max_cost={limit:g} does not pay for what is spent or planned already in study {self.name!r}: "
-                    f"{planned:g}"
-                )
+                self._plan(records)  # by what held until now
+            self._check_paid(new)
             asked = study_state.asked
-            skips = study_state.change({"max_cost": limit})
-            records.append(Record(SETTING, asked, float(skips), json_text({"max_cost": limit})))
+            skips = study_state.change(new)
+            records.append(Record(SETTING, asked, float(skips), json_text(new)))
             return records
 
         with self._lock:
             self._exchange(decide, self._durable)
+
+    def _check_paid(self, new: dict[str, Any]) -> None:
+        """Refuse a limit that does not pay for what is planned."""
+        limit, planned = new.get("max_cost"), self._study_state.planned_cost
+        if limit is not None and limit < planned * (1 - 1e-12):
+            raise StudyError(
+                f"max_cost={limit:g} does not pay for what is spent or planned already in study {self.name!r}: "
+                f"{planned:g}"
+            )

@@ -19,8 +19,9 @@ from mfbandit.study._study_options import ON_FAILURE, ON_VIOLATION
 
 __all__ = ["CHANGEABLE", "Header", "Settings", "as_limit", "read_changes", "read_header", "write_header"]
 
-#: Settings that may change while a study goes on: what it has shown does not depend on them.
-CHANGEABLE = frozenset({"max_cost"})
+#: Settings that may change while a study goes on. What it has shown does not depend on the first; the others are what
+#: evidence is judged by, and may only become stricter (see `Study.extend`).
+CHANGEABLE = frozenset({"max_cost", "delta", "epsilon"})
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 2
@@ -120,6 +121,11 @@ class Settings:
         """What may be spent in all."""
         limits = [limit for limit in (self.budget, self.max_cost) if limit is not None]
         return min(limits, default=math.inf)
+
+    @property
+    def judged_by(self) -> tuple[Any, ...]:
+        """What evidence is judged by: arms that were beaten by another one are judged again."""
+        return self.delta, self.epsilon
 
     @property
     def spends(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from mfbandit.confidence import Victory, confidence, interval, is_proven, unlike_normal, victories
 from mfbandit.core import PULLS, Arrays, Ints
 from mfbandit.study.state._bias_violations import broken_bounds, sentences
-from mfbandit.study.state._planner import copy_state, race_of
+from mfbandit.study.state._planner import race_of
 from mfbandit.study.state._remaining_cost import RemainingCost
 from mfbandit.study.state._study_state import StudyState
 
@@ -29,13 +29,13 @@ class View:
 
     def __init__(self, study_state: StudyState) -> None:
         self.settings = study_state.settings
-        self.arms = list(study_state.planner.arms)
+        planner, self.state = study_state.judged()
+        self.arms = list(planner.arms)
         """Index in the problem of each arm in play, one per row of the statistics."""
-        self.columns = list(study_state.planner.columns)
+        self.columns = list(planner.columns)
         """Index in the problem of each fidelity in use, one per column of the statistics."""
-        self.arrays: Arrays = study_state.planner.problem
-        self.algorithm = study_state.planner.algorithm
-        self.state = copy_state(study_state.state)
+        self.arrays: Arrays = planner.problem
+        self.algorithm = planner.algorithm
         # The clock of policies moves when a row of a round is complete; people count every result.
         self.pulls = int(study_state.state.clock[PULLS]) + study_state.round.loose()
         """How many pulls have a result."""
@@ -67,7 +67,8 @@ class View:
         # A difference of sums: digits that are noise are left out.
         self.retired_cost = float(f"{max(0.0, self.counted_cost - float(kept.sum())):.10g}") if gone else 0.0
         self.reasons = list(study_state.stuck.values())
-        self.answer = study_state.recommend()
+        place = planner.answer(self.state) if self.arms else -1
+        self.answer = self.arms[place] if place >= 0 else -1
         """Index in the problem of the arm the policy would answer with; -1 if none is left."""
         race = study_state.race
         self.on_blocks = race is not None

@@ -189,26 +189,37 @@ def retry(
 def extend(
     storage: StorageUrl,
     max_cost: Annotated[
-        float, typer.Option(help="What the study may cost in all; inf is no limit.", show_default=False)
-    ],
+        float | None, typer.Option(help="What the study may cost in all; inf is no limit.", show_default=False)
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="How likely a wrong answer may be: less than before.", show_default=False),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="How far from the best an answer may be: less than before.", show_default=False),
+    ] = None,
     study: StudyName = None,
     json: Json = False,
     patience: Patience = PATIENCE_SECONDS,
 ) -> None:
-    """Let a study cost more, or less; one that has spent what it might goes on.
+    """Let a study cost more, or less, or ask for a surer or a better answer; one that has ended for it goes on.
 
-    What it has shown so far stays. Workers that have it open follow; those that have ended are started again.
+    What it has measured so far stays. Workers that have it open follow; those that have ended are started again.
 
     Example: [bold]mfbandit extend judges.db --max-cost 200[/bold]
     """
     opened = _open(storage, study, patience)
-    opened.extend(max_cost=max_cost)
+    opened.extend(max_cost=max_cost, delta=delta, epsilon=epsilon)
+    settings = opened.settings
     if json:
-        print_json({"status": opened.status, "cost": opened.cost, "max_cost": opened.settings.max_cost})
+        now = {name: getattr(settings, name) for name in ("max_cost", "delta", "epsilon")}
+        print_json({"status": opened.status, "cost": opened.cost, **now})
         return
-    limit = opened.settings.max_cost
+    limit = settings.max_cost
     most = "no limit" if limit is None else f"at most {amount(limit)}"
-    print(f"The study is {opened.status} at a cost of {amount(opened.cost)}, with {most} from now on.")
+    wanted = f"delta {settings.delta:g}" + (f" and epsilon {settings.epsilon:g}" if settings.epsilon else "")
+    print(f"The study is {opened.status} at a cost of {amount(opened.cost)}, with {most} and {wanted} from now on.")
 
 
 def best(

@@ -32,9 +32,9 @@ def identify(
     problem: Problem,
     evaluate: Evaluate,
     *,
-    delta: float = 0.05,
+    delta: float | None = None,
     policy: Policy | str | None = None,
-    epsilon: float = 0.0,
+    epsilon: float | None = None,
     max_cost: float | None = None,
     storage: str | Storage | None = None,
     name: str | None = None,
@@ -60,7 +60,8 @@ def identify(
     """Find the best arm by real evaluations.
 
     With a storage, a run that was ended goes on where it stopped when it is called again with the same
-    problem and settings; with others it is refused. Only `max_cost` may be another: it holds from then on.
+    problem and settings; with others it is refused. Only `max_cost` may be another, and `delta` and `epsilon` may be
+    smaller: they hold from then on (see `Study.extend`).
 
     Parameters
     ----------
@@ -70,12 +71,12 @@ def identify(
         Gets a `Pull` (``pull.arm`` and ``pull.fidelity`` are names, ``pull.seed`` is a whole number) and
         returns a reward. May be a coroutine function.
     delta : float
-        Probability of a wrong answer that is allowed.
+        Probability of a wrong answer that is allowed, 0.05 by default.
     policy : Policy or str, optional
         The policy, as an object or as ``name:key=value,...``; by default "mf-race" for a problem with blocks, else
         "mf-toptwo".
     epsilon : float
-        An answer within this of the best is good enough (0: the best).
+        An answer within this of the best is good enough; by default 0: the best.
     max_cost : float, optional
         Never spend more than this, whatever the number of workers.
     storage : str or Storage, optional

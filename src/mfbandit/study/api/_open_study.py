@@ -31,9 +31,9 @@ class NameTaken(StudyError):
 def create_study(
     problem: Problem,
     *,
-    delta: float = 0.05,
+    delta: float | None = None,
     policy: Policy | str | None = None,
-    epsilon: float = 0.0,
+    epsilon: float | None = None,
     max_cost: float | None = None,
     storage: str | Storage | None = None,
     name: str | None = None,
@@ -60,7 +60,7 @@ def create_study(
         As for `identify`.
     load_if_exists : bool
         Go on with a study of this name if there is one; it must have the same settings, apart from `max_cost`,
-        which then holds from now on (see `Study.extend`).
+        `delta` and `epsilon`, which then hold from now on (see `Study.extend`).
     budget : float, optional
         What to spend, for policies that minimise regret.
     failures : Failures, optional
@@ -130,8 +130,8 @@ def create_study(
     settings = Settings(
         problem=problem,
         policy=policy,  # type: ignore[arg-type]
-        delta=delta,
-        epsilon=epsilon,
+        delta=Settings.delta if delta is None else delta,
+        epsilon=Settings.epsilon if epsilon is None else epsilon,
         budget=budget,
         max_cost=max_cost,
         seed=seed,
@@ -152,7 +152,7 @@ def create_study(
             stored = read_header(store.headers()[chosen], chosen).settings
             stored.check_same(settings if width is not None else replace(settings, width=stored.width), chosen)
             study = open_study(store, chosen, durable, allow_changed_policy)
-            _follow_limit(study, max_cost)
+            _follow(study, {"max_cost": max_cost, "delta": delta, "epsilon": epsilon})
             if not study.current().ended:
                 study.code.check()
         else:
@@ -163,16 +163,23 @@ def create_study(
         return study
 
 
-def _follow_limit(study: Study, max_cost: float | None) -> None:
-    """Let a study that exists cost as much as whoever goes on with it says."""
-    known = study.current().settings.max_cost
-    if max_cost is None and known is not None:
+def _follow(study: Study, wanted: dict[str, float | None]) -> None:
+    """Let a study that exists cost as much, and be as sure, as whoever goes on with it says."""
+    known = study.current().settings
+    for name in ("delta", "epsilon"):
+        here, usual = getattr(known, name), getattr(Settings, name)
+        if wanted[name] is None and here != usual:
+            raise StudyError(
+                f"study {study.name!r} exists with {name}={here!r}, not {usual!r}: say so to go on with it"
+            )
+    if wanted["max_cost"] is None and known.max_cost is not None:
         raise StudyError(
-            f"study {study.name!r} exists with max_cost={known:g}: say so to go on with it, or say another number, or "
-            "math.inf for no limit"
+            f"study {study.name!r} exists with max_cost={known.max_cost:g}: say so to go on with it, or say another "
+            "number, or math.inf for no limit"
         )
-    if max_cost is not None:
-        study.extend(max_cost=max_cost)
+    said = {name: value for name, value in wanted.items() if value is not None}
+    if said:
+        study.extend(**said)
 
 
 @contextmanager

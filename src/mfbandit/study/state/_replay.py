@@ -109,10 +109,11 @@ def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_ro
         start = max((place for place in others if is_checkpoint(rounds[place])), default=-1)
         if start >= 0:
             study_state.round = Round(numbers[start], (), False)
-            study_state.apply_round_record(read_round(texts[start]))
-            if study_state.ended:  # by a limit that was raised since
+            body = read_round(texts[start])
+            study_state.apply_round_record(body)
+            if study_state.ended:  # by a limit that was raised since, or an answer that was not sure enough
                 study_state.ended = ""
-                study_state.state.clock[ROUNDS] -= 1
+                study_state.state.clock[ROUNDS] -= bool(body.get("cut", False))
         first = numbers[max(0, start)]
         results = [record for record in counted if record[1] >= first] if first else counted
         results += [Record(RESULT, pull, math.nan) for pull in missing_cells(study_state.settings, settled)]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from mfbandit.confidence import BrokenBound
-from mfbandit.core import arrays, new_state, observe, observe_block, with_costs
+from mfbandit.core import State, arrays, new_state, observe, observe_block, with_costs
 from mfbandit.model import Gaussian
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import broken_bounds, widened, write_beliefs
-from mfbandit.study.state._planner import Planner, carry_over, make_planner, make_planner_for
-from mfbandit.study.state._study_blocks import BlockBook, RaceLog
+from mfbandit.study.state._planner import Planner, carry_over, copy_state, make_planner, make_planner_for, race_of
+from mfbandit.study.state._study_blocks import BlockBook, RaceLog, return_unbeaten
 from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_record import MemoryDiff
@@ -52,6 +52,8 @@ class StudyStatistics:
             self._observe = observe_block
         #: Arms that were given up, and why.
         self.retired: dict[int, str] = {}
+        #: Whether evidence is judged by something else since the last plan: the next one judges all arms again.
+        self.judges_again = False
         self._diff: MemoryDiff | None = None
 
     def centre(self, first: float) -> None:
@@ -68,10 +70,37 @@ class StudyStatistics:
             self.planner.rescale(self.settings, self._scaled)
 
     def follow(self, changes: Mapping[str, Any]) -> None:
-        """Go on with other settings, of which the policy is told."""
-        self.settings = self.settings.changed(changes)
-        if self.planner.arms:
+        """Go on with other settings, of which the policy is told: now, or by the next plan if arms are judged again."""
+        before = self.settings
+        self.settings = before.changed(changes)
+        self.judges_again |= self.settings.judged_by != before.judged_by
+        if self.planner.arms and not self.judges_again:
             self.planner.rescale(self.settings, self._scaled)
+
+    def judged(self) -> tuple[Planner, State]:
+        """The planner and a copy of the state that show what is proven by now.
+
+        Victories over arms are kept as they were found. Where they are judged by something else since, they show
+        nothing until the next plan has judged them again, so that all evidence is taken from the statistics.
+        """
+        planner, state = self.planner, copy_state(self.state)
+        if not (self.judges_again and planner.algorithm.evidence == "pairs"):
+            return planner, state
+        anew = make_planner_for(self.settings, self._full, planner.arms, self._scaled)
+        return anew, carry_over(planner, state, anew)
+
+    def _follow_judging(self) -> None:
+        """Tell the policy what evidence is judged by from now on, if that has changed."""
+        if self.judges_again and self.planner.arms:
+            self.planner.rescale(self.settings, self._scaled)
+        self.judges_again = False
+
+    def _judge_race_again(self) -> None:
+        """Let those arms of a race return that were beaten by what is no longer enough."""
+        if self.race is None or not self.judges_again:
+            return
+        self._follow_judging()
+        return_unbeaten(race_of(self.settings, self.problem, self.planner.columns, self.state), self.state)
 
     @property
     def _stops(self) -> bool:
@@ -91,7 +120,8 @@ class StudyStatistics:
         """Go on with the arms that are left and the bounds to believe; returns what the record says of it."""
         # It says all of it each time, so that the last such record is enough to go on from.
         left = [arm for arm in self.planner.arms if arm not in self.retired] if self.retired else None
-        if not found and (left is None or len(left) == len(self.planner.arms)):
+        again = self.judges_again and self.race is None and bool(self.planner.arms)
+        if not (found or again) and (left is None or len(left) == len(self.planner.arms)):
             return {}
         if found:
             action = self.settings.on_violation
@@ -110,7 +140,7 @@ class StudyStatistics:
 
     def _keep_arms(self, arms: list[int]) -> None:
         """Keep the statistics of some arms, active ones too; an algorithm's notes start anew."""
-        self._diff = None
+        self._diff, self.judges_again = None, False
         old, before = self.state, self.planner
         self.planner = make_planner_for(self.settings, self._full, arms, self._scaled)
         self.state = carry_over(before, old, self.planner)

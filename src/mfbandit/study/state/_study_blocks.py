@@ -7,10 +7,11 @@ again; both must be what the study's seed gives.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from mfbandit.core import (
     State,
     block_order,
     block_seed,
+    clear_rest,
     enlarged,
     open_block,
     own_block,
@@ -36,7 +38,10 @@ from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_rows import list_rows
 
-__all__ = ["BlockBook", "RaceLog", "arms_on_block", "missing_cells", "write_blocks"]
+if TYPE_CHECKING:
+    from mfbandit.confidence.race import Race
+
+__all__ = ["BlockBook", "RaceLog", "arms_on_block", "missing_cells", "return_unbeaten", "write_blocks"]
 
 #: A plan opens at most so many blocks of a lane in one round, or this share of those that are open, or a batch.
 _MOST_OPENED, _SHARE_OPENED = 8, 0.03
@@ -44,6 +49,8 @@ _MOST_OPENED, _SHARE_OPENED = 8, 0.03
 _LEAST_ROOM = 64
 #: Normal rewards are refused when so many are all 0 or 1.
 _ZERO_ONE = 20
+#: What rounding may do to the logarithm of evidence.
+_SLACK = 1e-9
 
 
 @lru_cache(maxsize=8)
@@ -257,6 +264,19 @@ def arms_on_block(state: State, lane: int, position: int) -> list[int]:
     own = state.own
     found = np.flatnonzero((own.beaten == 0) | (own.last[lane] > position)).tolist()
     return sorted(found, key=lambda arm: -int(state.pulls[arm, lane] + own.flying[arm, lane]))
+
+
+def return_unbeaten(race: Race, state: State) -> None:
+    """Let those arms race again that were beaten before, and are not by what a race is judged by now.
+
+    All evidence so far is looked at, in every lane. Capitals and sums are made again from the first block on.
+    """
+    own = state.own
+    returning = (own.beaten == 1) & (race.log_p > math.log(race.delta) - _SLACK)
+    own.beaten[returning] = 0
+    own.last[:, returning] = 0
+    own.paused[:] = 0
+    clear_rest(own)
 
 
 def missing_cells(settings: Settings, records: Iterable[Sequence[Any]]) -> list[int]:

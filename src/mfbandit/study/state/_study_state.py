@@ -138,11 +138,14 @@ class StudyState(StudyProgress):
         """
         before = self.settings.limit
         self.follow(changes)
-        if self.settings.limit <= before:
-            return False
-        self.round.cut = False
-        skips = self.ended == "max_cost" and self._go_on()
-        if self.round.barrier < math.inf:
+        skips = False
+        if self.settings.limit > before:
+            self.round.cut = False
+            skips = self.ended == "max_cost" and self._go_on()
+        if self.judges_again and self.ended in ("certified", "answered"):
+            self.state.clock[ROUNDS] += 1  # the round without pulls that ended it is over
+            skips = self._go_on()
+        if self.settings.limit > before and self.round.barrier < math.inf:
             self._look_at_limit()
             self._fold()
         return skips
@@ -247,6 +250,7 @@ class StudyState(StudyProgress):
         state, before = self.state, [] if race is None else self.state.blocks.opened.tolist()
         if self._diff is None:
             self._diff = MemoryDiff(state)
+        self._judge_race_again()
         if self._stops:
             planned, cut = self.rows_with_starts([]), False
         else:
@@ -327,6 +331,7 @@ class StudyState(StudyProgress):
     def apply_round_record(self, body: RoundRecord) -> None:
         """Enter a planned round as its record describes it."""
         self._diff = None
+        self._follow_judging()
         if self.race is not None and not _CHANGES.isdisjoint(body):
             raise StorageError("the log of a race has a round that changes arms or bounds: it is damaged")
         if "broken" in body:

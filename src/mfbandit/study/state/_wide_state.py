@@ -100,7 +100,7 @@ class WideStudyState(StudyState):
     def _count_row(self) -> None:
         """Let the first row that is out count."""
         state, flying = self.state, self._flying
-        if self.race is not None and self.round.begins:
+        if self.race is not None and self.round.begins and self.round.next_row.arm >= 0:
             while not self._rounds_out[0][1]:
                 self.race.enter(*self._rounds_out.pop(0))
             self.race.enter(*self._rounds_out.pop(0))
@@ -126,7 +126,8 @@ class WideStudyState(StudyState):
             more, spared = self.costs.count_row(row, self.round.take_costs(start, rewards))
             state.spent[0] += more
             self._spared -= spared
-        self._new_rows.append(row)
+        if row.arm >= 0:
+            self._new_rows.append(row)
         self._waits = False
         for arm in [arm for arm, (pull, _) in self._failing.items() if pull < self.round.first + self.round.folded]:
             self.retired[arm] = self._failing.pop(arm)[1]
@@ -194,6 +195,7 @@ class WideStudyState(StudyState):
         state, opened_before = self.state, [] if race is None else self.state.blocks.opened.tolist()
         if self._diff is None:
             self._diff = MemoryDiff(state)
+        self._judge_race_again()
         planned: list[Row] = []
         marked: list[int] = []
         cut = False
@@ -282,12 +284,20 @@ class WideStudyState(StudyState):
             self._fold()
             if self._is_short():
                 self._end_short()
+        self._fold()  # what came in after the end
         return False
 
     def _go_on(self) -> bool:
-        """Take back that the study has ended."""
+        """Take back that the study has ended; what is out counts when its turn comes."""
         self._cut = self._raised = False
-        return super()._go_on()
+        if self.round.next_end < 0:
+            return super()._go_on()
+        self.ended = ""
+        if self.ends_empty:
+            # The round without pulls that ended it has the number of the next pull.
+            self.round.leave_out_number()
+            self.state.clock[ROUNDS] -= 1  # it counts in its turn
+        return self.ends_empty
 
     def empty_round(self, first: int) -> Window:
         """No pulls, and the next one to be planned has this number."""

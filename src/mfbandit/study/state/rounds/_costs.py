@@ -100,6 +100,8 @@ class Costs:
         declared, that may mean nothing: it goes by other arms then, and is next to nothing before the first result,
         since a study whose limit is below a meaningless 1 would not begin.
         """
+        if row.arm < 0:
+            return 0.0
         cell, fidelity = (row.arm, row.fidelity), row.fidelity
         opening = self._opening[fidelity] if row.opens else 0.0
         if self.was_paid(row):

@@ -42,6 +42,16 @@ class Window(Round):
             self.lasts.append(number == len(rows) - 1)
         self.cut = cut
 
+    def leave_out_number(self) -> None:
+        """Let the next round begin one later, as if a pull of nobody had been called off."""
+        self.add([Row(-1, -1, 1, 0, (-1, -1), 0.0, 0.0)], (), self.cut)
+        self.waiting[self.size - 1] = None
+
+    @property
+    def next_row(self) -> Row:
+        """The first row that has not counted."""
+        return self.rows[self.row]
+
     @property
     def next_end(self) -> int:
         """Where the first row ends that has not counted, or -1."""

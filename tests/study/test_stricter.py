@@ -1,0 +1,127 @@
+"""A study may be asked for a surer or a better answer while it lives."""
+
+import pytest
+from changing import ITEMS, NORMAL, PROBLEM, assert_same, play, reward_of
+
+import mfbandit as mf
+from mfbandit.certificate import verify
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.storage import MemoryStorage
+from mfbandit.study import create_study, import_study, load_study
+from mfbandit.study._verify_with_study import verify_with_study
+
+LANES = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0, 0.0)], blocks=150)
+
+
+@pytest.mark.parametrize(
+    ("problem", "width", "delta", "epsilon"),
+    [
+        (PROBLEM, 1, 0.3, 0.0),
+        (PROBLEM, 5, 0.2, 0.3),
+        (ITEMS, 1, 0.2, 0.3),
+        (ITEMS, 5, 0.3, 0.0),
+        (NORMAL, 5, 0.3, 0.0),
+        (LANES, 5, 0.3, 0.0),
+    ],
+)
+def test_a_stricter_demand_goes_on_from_what_is_known(problem, width, delta, epsilon, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(problem, delta=delta, epsilon=epsilon, storage=url, width=width, seed=3)
+    play(study)
+    assert study.status == "certified"
+    before = study.cost
+    other = load_study(url)
+    other.extend(delta=0.002, epsilon=0.0)
+    # What was enough before is not shown as if it were enough now.
+    result = study.result()
+    assert (result.status, result.delta, result.epsilon) == ("running", 0.002, 0.0)
+    assert result.confidence < 1 - 0.002
+    assert len(result.left) > 1
+    assert not verify(result.certificate).valid
+    assert_same(study, load_study(url))
+    for pull in other.ask(1):
+        other.tell(pull, reward_of(pull))
+    assert_same(study, load_study(url))
+    play(study)
+    assert study.status == "certified"
+    assert study.best == "b"
+    assert study.cost > before
+    certificate = study.result().certificate
+    assert certificate["delta"] == 0.002
+    assert verify(certificate).valid
+    assert verify_with_study(certificate, study).valid, verify_with_study(certificate, study).reasons
+    assert_same(study, load_study(url))
+    study.export(tmp_path / "study.jsonl")
+    assert_same(study, import_study(tmp_path / "study.jsonl"))
+
+
+def test_what_is_known_may_be_enough_at_once():
+    study = create_study(ITEMS, delta=0.2)
+    play(study)
+    cost, sure = study.cost, study.result().confidence
+    assert sure > 0.8
+    study.extend(delta=1.001 * (1.0 - sure))
+    play(study)
+    assert (study.status, study.cost) == ("certified", cost)
+
+
+@pytest.mark.parametrize("problem", [PROBLEM, ITEMS])
+def test_results_that_came_after_the_end_count_when_it_goes_on(problem):
+    storage = MemoryStorage()
+    study = create_study(problem, delta=0.3, width=6, storage=storage)
+    out = study.ask(6)
+    while not study.done:
+        pull = out.pop(0)
+        study.tell(pull, reward_of(pull))
+        out += study.ask(1)
+    assert out
+    for pull in out:
+        assert not study.tell(pull, reward_of(pull))
+    told = study.result().pulls
+    study.extend(delta=0.001)
+    play(study)
+    assert study.status == "certified"
+    certificate = study.result().certificate
+    assert certificate["pulls"] > told
+    assert verify_with_study(certificate, study).valid
+    assert_same(study, load_study(storage))
+
+
+def test_less_is_refused_with_the_reason():
+    storage = MemoryStorage()
+    study = create_study(PROBLEM, delta=0.1, epsilon=0.05, storage=storage, name="mine")
+    for option, known, wanted in [("delta", 0.1, 0.2), ("epsilon", 0.05, 0.5)]:
+        said = (
+            rf"^study 'mine' exists with {option}={known}, not {wanted}: a larger one, chosen after results were seen"
+        )
+        with pytest.raises(StudyError, match=said):
+            study.extend(**{option: wanted})
+        with pytest.raises(StudyError, match=said):
+            create_study(
+                PROBLEM,
+                storage=storage,
+                name="mine",
+                load_if_exists=True,
+                **{"delta": 0.1, "epsilon": 0.05, option: wanted},
+            )
+    with pytest.raises(StudyError, match=r"exists with delta=0.1, not 0.05: say so to go on with it"):
+        create_study(PROBLEM, storage=storage, name="mine", load_if_exists=True)
+    with pytest.raises(InvalidInput, match="give at least one of them"):
+        study.extend()
+    with pytest.raises(InvalidInput, match="delta must be a number > 0, got -1"):
+        study.extend(delta=-1)
+    with pytest.raises(InvalidInput, match="epsilon must be a number, got 'small'"):
+        study.extend(epsilon="small")
+    assert (study.settings.delta, study.settings.epsilon) == (0.1, 0.05)
+    spending = create_study(PROBLEM, policy="elimination", budget=100)
+    with pytest.raises(StudyError, match="spends a budget and proves nothing: its delta stays"):
+        spending.extend(delta=0.01)
+
+
+def test_identify_asks_for_a_surer_answer(tmp_path):
+    given = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "progress": False, "max_cost": 2000}
+    first = mf.identify(PROBLEM, reward_of, delta=0.3, epsilon=0.2, **given)
+    second = mf.identify(PROBLEM, reward_of, delta=0.05, epsilon=0.0, **given)
+    assert (first.status, second.status, second.best) == ("certified", "certified", "b")
+    assert second.cost > first.cost
+    assert second.confidence >= 0.95
