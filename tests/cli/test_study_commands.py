@@ -149,6 +149,7 @@ def test_a_limit_is_raised(file, tmp_path, call, plain, complaint, command, good
     again = file("max_cost = inf\ndelta = 0.1\ndurable = false", command(good))
     first = plain("run", again)
     assert first["status"] == "certified"
+    assert "'exact' measures the truth" in complaint("widen", stored, "exact", "--bias", "0.1")
     # A surer answer is asked for by the command, or by the file.
     assert call("extend", stored, "--delta", "0.05").out.startswith("The study is running")
     assert "exists with delta=0.05, not 0.1: a larger one" in complaint("run", again)

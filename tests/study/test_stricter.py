@@ -1,4 +1,4 @@
-"""A study may be asked for a surer or a better answer while it lives."""
+"""A study may be asked for a surer or a better answer, and bias bounds be widened, while it lives."""
 
 import pytest
 from changing import ITEMS, NORMAL, PROBLEM, assert_same, play, reward_of
@@ -125,3 +125,60 @@ def test_identify_asks_for_a_surer_answer(tmp_path):
     assert (first.status, second.status, second.best) == ("certified", "certified", "b")
     assert second.cost > first.cost
     assert second.confidence >= 0.95
+
+
+@pytest.mark.parametrize(("problem", "width"), [(PROBLEM, 1), (LANES, 5)])
+def test_arms_that_only_a_narrow_bound_has_beaten_return(problem, width, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(problem, delta=0.1, storage=url, width=width, seed=3)
+    play(study)
+    assert study.status == "certified"
+    cost = study.cost
+    other = load_study(url)
+    other.widen("quick", bias=[0.5, 0.4, 0.5])
+    result = study.result()
+    assert result.status == "running"
+    assert result.confidence < 0.9
+    assert not verify(result.certificate).valid
+    play(study)
+    assert (study.status, study.best) == ("certified", "b")
+    assert study.cost > cost
+    certificate = study.result().certificate
+    assert "0.4 to 0.5" in certificate["claim"] or "0.9 to 1.0" in certificate["claim"]
+    assert verify_with_study(certificate, study).valid
+    assert_same(study, load_study(url))
+    study.export(tmp_path / "study.jsonl")
+    assert_same(study, import_study(tmp_path / "study.jsonl"))
+    # Whoever goes on with it says what holds now.
+    said = r"its fidelity 'quick' has bias .*, not .* \(study.widen makes a bound wider from now on\)"
+    with pytest.raises(StudyError, match=said):
+        create_study(problem, delta=0.1, storage=url, load_if_exists=True)
+    now = study.settings.problem
+    assert create_study(now, delta=0.1, storage=url, load_if_exists=True, seed=3).status == "certified"
+
+
+def test_a_bound_is_never_narrowed():
+    fidelities = [mf.Fidelity("judge", 0.1, 0.2, pair_bias=0.05), mf.Fidelity("check", 0.2, 0.1), ("human", 1.0)]
+    study = create_study(mf.Problem(3, fidelities, blocks=50), name="mine")
+    for name, bounds, said in [
+        (
+            "judge",
+            {"bias": 0.1},
+            r"^study 'mine' has bias 0.2 for arm 'arm 0' at fidelity 'judge', not 0.1: a narrower",
+        ),
+        ("judge", {"bias": [0.3, 0.1, 0.2]}, "has bias 0.2 for arm 'arm 1' at fidelity 'judge', not 0.1"),
+        ("judge", {"pair_bias": 0.01}, "has pair_bias 0.05 at fidelity 'judge', not 0.01"),
+        ("check", {"pair_bias": 0.5}, "has no pair_bias at fidelity 'check', not 0.5"),
+        ("human", {"bias": 0.1}, "fidelity 'human' measures the truth in study 'mine': its bias stays 0"),
+    ]:
+        with pytest.raises(StudyError, match=said):
+            study.widen(name, **bounds)
+    with pytest.raises(InvalidInput, match="there is no fidelity 'jury'; there are 'judge', 'check', 'human'"):
+        study.widen("jury", bias=0.3)
+    with pytest.raises(InvalidInput, match="give at least one of them"):
+        study.widen("judge")
+    study.widen("judge", pair_bias=0.1)
+    study.widen("judge", bias=0.3)
+    assert study.settings.problem.fidelities[0] == mf.Fidelity("judge", 0.1, 0.3, pair_bias=0.1)
+    study.widen("judge", pair_bias=float("inf"))
+    assert study.settings.problem.fidelities[0].pair_bias is None

@@ -73,6 +73,12 @@ def refuse_return(storage: Any, name: str | None, wanted: Mapping[str, Any]) -> 
                     "that had lost might return, and nobody knows the grades of items that all others answered alike; "
                     "pass same=None to Judging for studies that are to be extended"
                 )
+    if made.judged_by != now.judged_by:
+        raise StudyError(
+            f"a bias bound was widened in study {study.name!r}: candidates that had lost might return, and nobody "
+            "knows the grades of items that all others answered alike; pass same=None to Judging for studies that are "
+            "to be extended"
+        )
 
 
 def guarded(same: Any) -> Any:

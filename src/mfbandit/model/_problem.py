@@ -245,6 +245,18 @@ class Problem:
         ]
         return Problem(self.arms, fidelities, self.reward, **self._said())
 
+    def with_biases(self, bounds: Mapping[str, Mapping[str, Any]]) -> Problem:
+        """The problem with other bias bounds of some fidelities, ``{name: {"bias": ..., "pair_bias": ...}}``.
+
+        Examples
+        --------
+        >>> problem = Problem(2, [("quick", 1.0, 0.5), ("slow", 9.0)])
+        >>> problem.with_biases({"quick": {"bias": 0.6, "pair_bias": None}}).biases[:, 0]
+        array([0.6, 0.6])
+        """
+        fidelities = [one.with_bias(**bounds[one.name]) if one.name in bounds else one for one in self.fidelities]
+        return Problem(self.arms, fidelities, self.reward, **self._said())
+
     @property
     def costs_per_arm(self) -> bool:
         """Whether any fidelity costs more for one arm than for another."""

@@ -9,6 +9,8 @@ from mfbandit.model._problem import Problem
 __all__ = ["first_difference"]
 
 _MISSING = None
+#: How what may change in a study is changed.
+_HOW = dict.fromkeys(("bias", "pair_bias"), " (study.widen makes a bound wider from now on)")
 
 
 def first_difference(mine: Problem, theirs: Problem) -> str:
@@ -27,7 +29,7 @@ def first_difference(mine: Problem, theirs: Problem) -> str:
         return _of_lists("fidelities", names, others)
     for name, one, other in zip(names, mine.fidelities, theirs.fidelities, strict=True):
         for key, value, instead in _unequal(one.to_json(), other.to_json()):
-            return f"its fidelity {name!r} has {key} {value!r}, not {instead!r}"
+            return f"its fidelity {name!r} has {key} {value!r}, not {instead!r}{_HOW.get(key, '')}"
     for key, value, instead in _unequal(mine.to_json(), theirs.to_json()):
         return f"its {key} is {value!r}, not {instead!r}"
     return "they differ"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.model import Problem
 from mfbandit.storage import SETTING, Record, json_text
 from mfbandit.study._ask_tell import AskTell, Clock
 from mfbandit.study._settings import Settings, as_limit
@@ -71,6 +73,36 @@ class ChangingStudy(AskTell):
 
         self._change(wanted)
 
+    def widen(
+        self, fidelity: str, *, bias: float | Sequence[float] | None = None, pair_bias: float | None = None
+    ) -> None:
+        """Take the bias of a fidelity to be larger than was declared, from now on and for all that was measured.
+
+        Arms that were beaten are judged again by what was measured, and return unless it is enough with the wider
+        bound, too. A study that had its answer goes on. A bound cannot be narrowed: whoever does it has seen results.
+
+        Parameters
+        ----------
+        fidelity : str
+            Its name.
+        bias : float or sequence of float, optional
+            The bound on its bias from now on, one number or one for every arm: at least what it was.
+        pair_bias : float, optional
+            The bound on the bias of differences from now on, where one was declared: at least what it was, and
+            ``math.inf`` for none.
+
+        Examples
+        --------
+        >>> import mfbandit as mf
+        >>> study = mf.create_study(mf.Problem(["a", "b"], [("judge", 1.0, 0.1), ("human", 9.0)]))
+        >>> study.widen("judge", bias=0.2)
+        >>> study.settings.problem.fidelities[0]
+        Fidelity('judge', cost=1.0, bias=0.2)
+        """
+        if bias is None and pair_bias is None:
+            raise InvalidInput("widen changes the bias or the pair_bias of a fidelity: give at least one of them")
+        self._change(lambda settings: {"biases": self._wider(settings.problem, fidelity, bias, pair_bias)})
+
     def _stricter(self, settings: Settings, name: str, value: Any) -> float:
         """Refuse a delta or an epsilon that is not what was asked for so far, or less."""
         known: float = getattr(settings, name)
@@ -85,16 +117,44 @@ class ChangingStudy(AskTell):
             raise StudyError(f"study {self.name!r} spends a budget and proves nothing: its {name} stays {known:g}")
         return float(value)
 
+    def _wider(self, problem: Problem, name: str, bias: Any, pair_bias: Any) -> dict[str, dict[str, Any]]:
+        """What the log says of wider bounds of a fidelity; refuses those that are narrower."""
+        names = [one.name for one in problem.fidelities]
+        if name not in names:
+            raise InvalidInput(f"there is no fidelity {name!r}; there are {', '.join(map(repr, names))}")
+        column = names.index(name)
+        before = problem.fidelities[column]
+        if column == problem.truest:
+            raise StudyError(f"fidelity {name!r} measures the truth in study {self.name!r}: its bias stays 0")
+        kept = before.pair_bias if pair_bias is None else None if pair_bias == math.inf else pair_bias
+        after = before.with_bias(before.bias if bias is None else bias, kept)
+        bounds = {name: {key: after.to_json().get(key) for key in ("bias", "pair_bias")}}
+        wanted = problem.with_biases(bounds).biases[:, column].tolist()
+        known = problem.biases[:, column].tolist()
+        faults = [
+            (f"bias {old!r} for arm {arm!r}", new)
+            for arm, old, new in zip(problem.arms, known, wanted, strict=True)
+            if new < old
+        ]
+        if pair_bias is not None and pair_bias < (math.inf if before.pair_bias is None else before.pair_bias):
+            faults.append(
+                ("no pair_bias" if before.pair_bias is None else f"pair_bias {before.pair_bias!r}", pair_bias)
+            )
+        for has, new in faults:
+            raise StudyError(
+                f"study {self.name!r} has {has} at fidelity {name!r}, not {new!r}: a narrower bound, chosen after "
+                "results were seen, promises nothing"
+            )
+        return bounds
+
     def _change(self, wanted: Any) -> None:
         """Change settings to what a function of those so far says, as one step on the log."""
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), list[Record]()
-            known = study_state.settings
-            new = {name: value for name, value in wanted(known).items() if getattr(known, name) != value}
-            if not new:
+            new = wanted(study_state.settings)
+            if study_state.settings.changed(new) == study_state.settings:
                 return records
-            known.changed(new)  # refuses what no study can have
             if self._may_plan():
                 self._plan(records)  # by what held until now
             self._check_paid(new)

@@ -22,6 +22,8 @@ __all__ = ["CHANGEABLE", "Header", "Settings", "as_limit", "read_changes", "read
 #: Settings that may change while a study goes on. What it has shown does not depend on the first; the others are what
 #: evidence is judged by, and may only become stricter (see `Study.extend`).
 CHANGEABLE = frozenset({"max_cost", "delta", "epsilon"})
+#: What the log may change of the problem, beside these: bounds that become wider (see `Study.widen`).
+_OF_PROBLEM = frozenset({"biases"})
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 2
@@ -125,7 +127,7 @@ class Settings:
     @property
     def judged_by(self) -> tuple[Any, ...]:
         """What evidence is judged by: arms that were beaten by another one are judged again."""
-        return self.delta, self.epsilon
+        return self.delta, self.epsilon, *((one.bias, one.pair_bias) for one in self.problem.fidelities)
 
     @property
     def spends(self) -> bool:
@@ -158,11 +160,12 @@ class Settings:
         return cls(problem=problem, policy=read_policy(data["policy"]), **rest)
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
-        """The settings from now on: those of `CHANGEABLE` can be others."""
-        unknown = sorted(changes.keys() - CHANGEABLE)
+        """The settings from now on: those of `CHANGEABLE` can be others, and some bounds of the problem."""
+        unknown = sorted(changes.keys() - CHANGEABLE - _OF_PROBLEM)
         if unknown:
             raise StorageError(f"the log changes the setting {unknown[0]!r}, which this mfbandit does not know of")
-        return dataclasses.replace(self, **changes)
+        plain = {name: value for name, value in changes.items() if name in CHANGEABLE}
+        return dataclasses.replace(self, problem=self.problem.with_biases(changes.get("biases", {})), **plain)
 
     def check_same(self, other: Settings, name: str) -> None:
         """Refuse settings that differ from those of a stored study, apart from those that can be changed."""

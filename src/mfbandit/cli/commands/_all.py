@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mfbandit.cli.commands._bounds import bounds
 from mfbandit.cli.commands._catalogue import instances, policies
+from mfbandit.cli.commands._change_commands import extend, widen
 from mfbandit.cli.commands._compare_command import compare
 from mfbandit.cli.commands._demo import demo
 from mfbandit.cli.commands._forecast_command import forecast
@@ -18,7 +19,7 @@ from mfbandit.cli.commands._page_commands import report, serve
 from mfbandit.cli.commands._reproduce_command import reproduce
 from mfbandit.cli.commands._run_command import run
 from mfbandit.cli.commands._simulate_command import simulate
-from mfbandit.cli.commands._study_commands import ask, best, export, extend, fail, import_, retry, status, tell
+from mfbandit.cli.commands._study_commands import ask, best, export, fail, import_, retry, status, tell
 from mfbandit.cli.commands._verify_command import verify
 
 __all__ = ["COMMANDS", "Command"]
@@ -54,6 +55,7 @@ COMMANDS: list[Command] = [
     Command(fail, STUDIES),
     Command(retry, STUDIES),
     Command(extend, STUDIES),
+    Command(widen, STUDIES),
     Command(serve, STUDIES),
     Command(report, STUDIES),
     Command(verify, STUDIES),

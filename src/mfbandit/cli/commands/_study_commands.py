@@ -20,7 +20,20 @@ if TYPE_CHECKING:
     from mfbandit.model import Pull
     from mfbandit.study import Study
 
-__all__ = ["ask", "best", "export", "extend", "fail", "import_", "retry", "status", "tell"]
+__all__ = [
+    "Patience",
+    "StorageUrl",
+    "StudyName",
+    "ask",
+    "best",
+    "export",
+    "fail",
+    "import_",
+    "open_stored",
+    "retry",
+    "status",
+    "tell",
+]
 
 StorageUrl: TypeAlias = Annotated[
     str,
@@ -103,7 +116,7 @@ def ask(
     """
     from mfbandit.formatting import shown
 
-    opened = _open(storage, study, patience, allow_changed_policy)
+    opened = open_stored(storage, study, patience, allow_changed_policy)
     pulls = opened.ask(n, lease_seconds=lease, people=people)
     where = opened.status
     if json:
@@ -150,7 +163,7 @@ def tell(
         value = float(reward)
     except ValueError:
         raise InvalidInput(f"a reward must be a number, got {reward!r}") from None
-    opened = _open(storage, study, patience)
+    opened = open_stored(storage, study, patience)
     _confirm(opened, pull, opened.tell(pull, value, cost=cost, note=note), json)
 
 
@@ -167,7 +180,7 @@ def fail(
 
     Example: [bold]mfbandit fail judges.db 17 "the judge did not answer"[/bold]
     """
-    opened = _open(storage, study, patience)
+    opened = open_stored(storage, study, patience)
     _confirm(opened, pull, opened.fail(pull, reason, cost=cost), json)
 
 
@@ -178,48 +191,12 @@ def retry(
 
     Example: [bold]mfbandit retry judges.db[/bold]
     """
-    opened = _open(storage, study, patience)
+    opened = open_stored(storage, study, patience)
     forgiven = opened.retry()
     if json:
         print_json({"status": opened.status, "counted": forgiven})
     elif not forgiven:
         complain(f"there is nothing to try again: the study is {opened.status}")
-
-
-def extend(
-    storage: StorageUrl,
-    max_cost: Annotated[
-        float | None, typer.Option(help="What the study may cost in all; inf is no limit.", show_default=False)
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="How likely a wrong answer may be: less than before.", show_default=False),
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="How far from the best an answer may be: less than before.", show_default=False),
-    ] = None,
-    study: StudyName = None,
-    json: Json = False,
-    patience: Patience = PATIENCE_SECONDS,
-) -> None:
-    """Let a study cost more, or less, or ask for a surer or a better answer; one that has ended for it goes on.
-
-    What it has measured so far stays. Workers that have it open follow; those that have ended are started again.
-
-    Example: [bold]mfbandit extend judges.db --max-cost 200[/bold]
-    """
-    opened = _open(storage, study, patience)
-    opened.extend(max_cost=max_cost, delta=delta, epsilon=epsilon)
-    settings = opened.settings
-    if json:
-        now = {name: getattr(settings, name) for name in ("max_cost", "delta", "epsilon")}
-        print_json({"status": opened.status, "cost": opened.cost, **now})
-        return
-    limit = settings.max_cost
-    most = "no limit" if limit is None else f"at most {amount(limit)}"
-    wanted = f"delta {settings.delta:g}" + (f" and epsilon {settings.epsilon:g}" if settings.epsilon else "")
-    print(f"The study is {opened.status} at a cost of {amount(opened.cost)}, with {most} and {wanted} from now on.")
 
 
 def best(
@@ -229,7 +206,7 @@ def best(
 
     Example: [bold]mfbandit best judges.db[/bold]
     """
-    result = _open(storage, study, patience).result()
+    result = open_stored(storage, study, patience).result()
     if json:
         print_json(result.to_json())
     else:
@@ -248,7 +225,7 @@ def export(
 
     Example: [bold]mfbandit export judges.db judges.jsonl[/bold]
     """
-    opened = _open(storage, study, patience)
+    opened = open_stored(storage, study, patience)
     if file is not None and str(file) != "-":
         if not file.absolute().parent.is_dir():
             raise InvalidInput(f"there is no folder {str(file.parent)!r} to write {file.name!r} in")
@@ -279,7 +256,8 @@ def import_(
         print(result.sentence)
 
 
-def _open(storage: str, name: str | None, patience: float, allow_changed_policy: bool = False) -> Study:
+def open_stored(storage: str, name: str | None, patience: float, allow_changed_policy: bool = False) -> Study:
+    """Open a study that is stored."""
     from mfbandit.study import load_study
 
     return load_study(storage, name, patience=patience, allow_changed_policy=allow_changed_policy)

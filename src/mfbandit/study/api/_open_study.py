@@ -149,9 +149,9 @@ def create_study(
         if store.create(chosen, write_header(header)):
             study = Study(store, chosen, header, durable)
         elif load_if_exists:
-            stored = read_header(store.headers()[chosen], chosen).settings
-            stored.check_same(settings if width is not None else replace(settings, width=stored.width), chosen)
             study = open_study(store, chosen, durable, allow_changed_policy)
+            stored = study.settings
+            stored.check_same(settings if width is not None else replace(settings, width=stored.width), chosen)
             _follow(study, {"max_cost": max_cost, "delta": delta, "epsilon": epsilon})
             if not study.current().ended:
                 study.code.check()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mfbandit.confidence import BrokenBound
-from mfbandit.core import State, arrays, new_state, observe, observe_block, with_costs
+from mfbandit.core import State, arrays, keep_arms, new_state, observe, observe_block, with_costs
 from mfbandit.model import Gaussian
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._bias_violations import broken_bounds, widened, write_beliefs
@@ -73,6 +74,9 @@ class StudyStatistics:
         """Go on with other settings, of which the policy is told: now, or by the next plan if arms are judged again."""
         before = self.settings
         self.settings = before.changed(changes)
+        if self.settings.problem != before.problem:
+            self._scaled = self.settings.seen.with_reward(self._scaled.reward)
+            self._widen()
         self.judges_again |= self.settings.judged_by != before.judged_by
         if self.planner.arms and not self.judges_again:
             self.planner.rescale(self.settings, self._scaled)
@@ -84,14 +88,17 @@ class StudyStatistics:
         nothing until the next plan has judged them again, so that all evidence is taken from the statistics.
         """
         planner, state = self.planner, copy_state(self.state)
-        if not (self.judges_again and planner.algorithm.evidence == "pairs"):
+        if not self.judges_again or not planner.arms:
             return planner, state
+        if planner.algorithm.evidence != "pairs":
+            return replace(planner, problem=keep_arms(self._full, planner.arms)), state
         anew = make_planner_for(self.settings, self._full, planner.arms, self._scaled)
         return anew, carry_over(planner, state, anew)
 
     def _follow_judging(self) -> None:
         """Tell the policy what evidence is judged by from now on, if that has changed."""
         if self.judges_again and self.planner.arms:
+            self.planner.problem = keep_arms(self._full, self.planner.arms)
             self.planner.rescale(self.settings, self._scaled)
         self.judges_again = False
 
@@ -135,8 +142,12 @@ class StudyStatistics:
         """Take bias bounds to be wider by so much, in unit scale, by fidelity."""
         if added != self.added:
             self.added = added
-            self.problem = self._scaled.widened(added)
-            self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
+            self._widen()
+
+    def _widen(self) -> None:
+        """Make anew what follows from the bounds that are believed."""
+        self.problem = self._scaled.widened(self.added)
+        self._full = arrays(self.problem, self.settings.policy.columns(self.settings.problem))
 
     def _keep_arms(self, arms: list[int]) -> None:
         """Keep the statistics of some arms, active ones too; an algorithm's notes start anew."""

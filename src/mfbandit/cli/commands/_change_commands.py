@@ -1,0 +1,84 @@
+"""``mfbandit extend``, ``widen`` and so on: what changes while a study lives."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from mfbandit.cli._options import Json
+from mfbandit.cli._output import print_json
+from mfbandit.cli.commands._study_commands import Patience, StorageUrl, StudyName, open_stored
+from mfbandit.formatting import amount
+from mfbandit.storage import PATIENCE_SECONDS
+
+__all__ = ["extend", "widen"]
+
+FidelityName: TypeAlias = Annotated[str, typer.Argument(metavar="FIDELITY", help="Its name.", show_default=False)]
+
+
+def extend(
+    storage: StorageUrl,
+    max_cost: Annotated[
+        float | None, typer.Option(help="What the study may cost in all; inf is no limit.", show_default=False)
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="How likely a wrong answer may be: less than before.", show_default=False),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="How far from the best an answer may be: less than before.", show_default=False),
+    ] = None,
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Let a study cost more, or less, or ask for a surer or a better answer; one that has ended for it goes on.
+
+    What it has measured so far stays. Workers that have it open follow; those that have ended are started again.
+
+    Example: [bold]mfbandit extend judges.db --max-cost 200[/bold]
+    """
+    opened = open_stored(storage, study, patience)
+    opened.extend(max_cost=max_cost, delta=delta, epsilon=epsilon)
+    settings = opened.settings
+    if json:
+        now = {name: getattr(settings, name) for name in ("max_cost", "delta", "epsilon")}
+        print_json({"status": opened.status, "cost": opened.cost, **now})
+        return
+    limit = settings.max_cost
+    most = "no limit" if limit is None else f"at most {amount(limit)}"
+    wanted = f"delta {settings.delta:g}" + (f" and epsilon {settings.epsilon:g}" if settings.epsilon else "")
+    print(f"The study is {opened.status} at a cost of {amount(opened.cost)}, with {most} and {wanted} from now on.")
+
+
+def widen(
+    storage: StorageUrl,
+    fidelity: FidelityName,
+    bias: Annotated[
+        float | None, typer.Option(help="The bound on its bias: at least what it was.", show_default=False)
+    ] = None,
+    pair_bias: Annotated[
+        float | None,
+        typer.Option(
+            help="The bound on the bias of differences: at least what it was; inf is none.", show_default=False
+        ),
+    ] = None,
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Take the bias of a fidelity to be larger than was declared; arms that were beaten are judged again.
+
+    Example: [bold]mfbandit widen judges.db judge --bias 0.2[/bold]
+    """
+    opened = open_stored(storage, study, patience)
+    opened.widen(fidelity, bias=bias, pair_bias=pair_bias)
+    bounds = {one.name: one.to_json() for one in opened.settings.problem.fidelities}[fidelity]
+    now: dict[str, Any] = {key: bounds.get(key) for key in ("bias", "pair_bias")}
+    if json:
+        print_json({"status": opened.status, "fidelity": fidelity, **now})
+        return
+    said = f"bias {now['bias']}" + ("" if now["pair_bias"] is None else f" and pair bias {now['pair_bias']}")
+    print(f"The study is {opened.status}, with {said} at {fidelity!r} from now on.")
