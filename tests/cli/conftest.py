@@ -47,6 +47,12 @@ def complaint(call):
 
 
 @pytest.fixture
+def problem():
+    """The problem of study files."""
+    return PROBLEM
+
+
+@pytest.fixture
 def file(tmp_path):
     """Write a study file."""
 

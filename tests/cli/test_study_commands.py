@@ -136,7 +136,7 @@ def test_another_problem_or_setting_is_refused(file, call, complaint):
     assert "exists with delta=0.1, not 0.2" in complaint("run", file("delta = 0.2"))
 
 
-def test_a_limit_is_raised(file, tmp_path, call, plain, complaint, command, good):
+def test_a_limit_is_raised(file, tmp_path, call, plain, complaint, command, good, problem):
     study = file("max_cost = 6.0\ndelta = 0.1\ndurable = false", command(good))
     assert plain("run", study, code=1)["status"] == "max_cost"
     stored = tmp_path / "mine.db"
@@ -150,10 +150,14 @@ def test_a_limit_is_raised(file, tmp_path, call, plain, complaint, command, good
     first = plain("run", again)
     assert first["status"] == "certified"
     assert "'exact' measures the truth" in complaint("widen", stored, "exact", "--bias", "0.1")
+    assert "with bias 0.06 at 'quick' from now on" in call("widen", stored, "quick", "--bias", "0.06").out
+    assert "a pull at 'exact' costs 4 from now on" in call("reprice", stored, "exact", "--cost", "4").out
+    wide = problem.replace("0.05", "0.06")
+    again = file("max_cost = inf\ndelta = 0.1\ndurable = false", command(good), wide)
     # A surer answer is asked for by the command, or by the file.
     assert call("extend", stored, "--delta", "0.05").out.startswith("The study is running")
     assert "exists with delta=0.05, not 0.1: a larger one" in complaint("run", again)
-    sure = plain("run", file("max_cost = inf\ndelta = 0.02\ndurable = false", command(good)))
+    sure = plain("run", file("max_cost = inf\ndelta = 0.02\ndurable = false", command(good), wide))
     assert (sure["status"], sure["delta"]) == ("certified", 0.02)
     assert sure["cost"] > first["cost"]
 

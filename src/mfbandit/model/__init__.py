@@ -4,7 +4,7 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.model._fidelity import Fidelity
+from mfbandit.model._fidelity import Fidelity, PerArm
 from mfbandit.model._outcome import Outcome
 from mfbandit.model._problem import Problem
 from mfbandit.model._problem_difference import first_difference
@@ -17,6 +17,7 @@ __all__ = [
     "Fidelity",
     "Gaussian",
     "Outcome",
+    "PerArm",
     "Problem",
     "Pull",
     "RewardKind",

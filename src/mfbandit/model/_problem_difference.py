@@ -10,7 +10,10 @@ __all__ = ["first_difference"]
 
 _MISSING = None
 #: How what may change in a study is changed.
-_HOW = dict.fromkeys(("bias", "pair_bias"), " (study.widen makes a bound wider from now on)")
+_HOW = {
+    **dict.fromkeys(("bias", "pair_bias"), " (study.widen makes a bound wider from now on)"),
+    "cost": " (study.reprice changes a price from now on, and the problem stays as it was declared)",
+}
 
 
 def first_difference(mine: Problem, theirs: Problem) -> str:
@@ -20,7 +23,7 @@ def first_difference(mine: Problem, theirs: Problem) -> str:
     --------
     >>> mine, theirs = (Problem(["a"], [("judge", 1.0, 0.1), ("human", cost, 0.0)]) for cost in (3.0, 4.0))
     >>> first_difference(mine, theirs)
-    "its fidelity 'human' has cost 3.0, not 4.0"
+    "its fidelity 'human' has cost 3.0, not 4.0 (study.reprice changes a price from now on, ...)"
     """
     if mine.arms != theirs.arms:
         return _of_lists("arms", list(mine.arms), list(theirs.arms))

@@ -8,7 +8,7 @@ from typing import Any
 
 from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput, StudyError
-from mfbandit.model import Problem
+from mfbandit.model import Fidelity, Problem
 from mfbandit.storage import SETTING, Record, json_text
 from mfbandit.study._ask_tell import AskTell, Clock
 from mfbandit.study._settings import Settings, as_limit
@@ -103,6 +103,64 @@ class ChangingStudy(AskTell):
             raise InvalidInput("widen changes the bias or the pair_bias of a fidelity: give at least one of them")
         self._change(lambda settings: {"biases": self._wider(settings.problem, fidelity, bias, pair_bias)})
 
+    def reprice(self, fidelity: str, *, cost: float | Sequence[float]) -> None:
+        """Let pulls of a fidelity cost something else from now on.
+
+        What was paid so far stays, and so does the price of pulls that are planned already. What is planned from now on
+        goes by the new price, and so does `max_cost`. Evidence rests on the costs that were declared when the study was
+        made, so that what is proven stays as it is.
+
+        Parameters
+        ----------
+        fidelity : str
+            Its name.
+        cost : float or sequence of float
+            What a pull costs from now on, above 0: one number, or one for every arm. What it costs to open a block
+            stays as it is.
+
+        Examples
+        --------
+        >>> import mfbandit as mf
+        >>> study = mf.create_study(mf.Problem(["a", "b"], [("human", 0.3)]))
+        >>> for pull in study.ask(2):
+        ...     _ = study.tell(pull, 0.5)
+        >>> study.reprice("human", cost=0.4)
+        >>> study.settings.prices
+        (('human', 0.4),)
+        """
+        self._change(lambda settings: {"prices": self._price(settings, fidelity, cost)})
+
+    def _price(self, settings: Settings, name: str, cost: Any) -> dict[str, Any]:
+        """What the log says of another price."""
+        problem = settings.problem
+        column = self._column(problem, name)
+        # As strictly as a price is read that is declared.
+        new = Problem(problem.arms, [Fidelity(name, cost)]).fidelities[0]
+        if not new.guessed or problem.fidelities[column].measured or self._study_state.costs.is_told(column):
+            raise StudyError(
+                f"what pulls of {name!r} cost is measured or told with their rewards in study {self.name!r}, which "
+                f"plans with that: there is no price to change to {cost!r}"
+            )
+        going_on = [one.name for one in problem.fidelities if one.continues]
+        if going_on:
+            raise StudyError(
+                f"fidelity {going_on[0]!r} of study {self.name!r} continues others, at the price of what is left: the "
+                f"price of {name!r} stays {problem.fidelities[column].cost!r}, and cannot be {cost!r}"
+            )
+        if not settings.policy.follows_costs:
+            raise StudyError(
+                f"policy {settings.policy.label!r} takes the costs of study {self.name!r} for known and fixed: the "
+                f"price of {name!r} stays {problem.fidelities[column].cost!r}, and cannot be {cost!r}"
+            )
+        return {name: new.to_json()["cost"]}
+
+    def _column(self, problem: Problem, name: str) -> int:
+        """The column of a fidelity."""
+        names = [one.name for one in problem.fidelities]
+        if name not in names:
+            raise InvalidInput(f"there is no fidelity {name!r}; there are {', '.join(map(repr, names))}")
+        return names.index(name)
+
     def _stricter(self, settings: Settings, name: str, value: Any) -> float:
         """Refuse a delta or an epsilon that is not what was asked for so far, or less."""
         known: float = getattr(settings, name)
@@ -119,10 +177,7 @@ class ChangingStudy(AskTell):
 
     def _wider(self, problem: Problem, name: str, bias: Any, pair_bias: Any) -> dict[str, dict[str, Any]]:
         """What the log says of wider bounds of a fidelity; refuses those that are narrower."""
-        names = [one.name for one in problem.fidelities]
-        if name not in names:
-            raise InvalidInput(f"there is no fidelity {name!r}; there are {', '.join(map(repr, names))}")
-        column = names.index(name)
+        column = self._column(problem, name)
         before = problem.fidelities[column]
         if column == problem.truest:
             raise StudyError(f"fidelity {name!r} measures the truth in study {self.name!r}: its bias stays 0")

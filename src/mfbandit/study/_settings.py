@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mfbandit._checks import fraction, one_of, positive_number, whole_number
 from mfbandit.algorithms import Policy, default_policy, read_policy
-from mfbandit.core import Goal
+from mfbandit.core import Floats, Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
-from mfbandit.model import Problem, first_difference
+from mfbandit.model import PerArm, Problem, first_difference
 from mfbandit.study._study_options import ON_FAILURE, ON_VIOLATION
 
 __all__ = ["CHANGEABLE", "Header", "Settings", "as_limit", "read_changes", "read_header", "write_header"]
@@ -22,8 +24,9 @@ __all__ = ["CHANGEABLE", "Header", "Settings", "as_limit", "read_changes", "read
 #: Settings that may change while a study goes on. What it has shown does not depend on the first; the others are what
 #: evidence is judged by, and may only become stricter (see `Study.extend`).
 CHANGEABLE = frozenset({"max_cost", "delta", "epsilon"})
-#: What the log may change of the problem, beside these: bounds that become wider (see `Study.widen`).
-_OF_PROBLEM = frozenset({"biases"})
+#: What the log may change beside these: bounds of the problem that become wider (see `Study.widen`), and prices. A
+#: problem keeps the costs that were declared, on which evidence rests.
+_PARTS = frozenset({"biases", "prices"})
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 2
@@ -69,6 +72,8 @@ class Settings:
     on_violation: str = "ignore"
     alarm_level: float = 0.05
     width: int = 1
+    prices: tuple[tuple[str, PerArm], ...] = ()
+    """What pulls cost from now on, by fidelity, where that has changed."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -87,6 +92,7 @@ class Settings:
         one_of("on_failure", self.on_failure, ON_FAILURE)
         one_of("on_violation", self.on_violation, ON_VIOLATION)
         put(self, "alarm_level", fraction("alarm_level", self.alarm_level))
+        put(self, "prices", tuple((name, tuple(c) if isinstance(c, list) else c) for name, c in self.prices))
         self.policy.check(self.problem, self.goal)
         self._check_blocks()
 
@@ -111,6 +117,17 @@ class Settings:
     def seen(self) -> Problem:
         """The problem as the policy sees it: without blocks if each pull draws its own."""
         return self.policy.seen(self.problem)
+
+    def price_table(self) -> Floats:
+        """What a pull costs if nobody tells, arms by fidelities: as declared, or as was said since."""
+        table = np.array(self.seen.costs)
+        names = [fidelity.name for fidelity in self.problem.fidelities]
+        for name, cost in self.prices:
+            column = names.index(name)
+            # Where every pull draws its own block, it pays for that, too.
+            opening = self.problem.fidelities[column].block_cost if self.policy.independent else 0.0
+            table[:, column] = np.asarray(cost) + opening
+        return table
 
     @property
     def goal(self) -> Goal:
@@ -143,6 +160,7 @@ class Settings:
         }
         if self.width == 1:
             del plain["width"]  # as it was before there was any other
+        del plain["prices"]  # which no study is made with
         # Every option is written down, so that a later version with other defaults reads the same policy.
         options = {
             field.name: getattr(self.policy, field.name)
@@ -161,17 +179,19 @@ class Settings:
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """The settings from now on: those of `CHANGEABLE` can be others, and some bounds of the problem."""
-        unknown = sorted(changes.keys() - CHANGEABLE - _OF_PROBLEM)
+        unknown = sorted(changes.keys() - CHANGEABLE - _PARTS)
         if unknown:
             raise StorageError(f"the log changes the setting {unknown[0]!r}, which this mfbandit does not know of")
         plain = {name: value for name, value in changes.items() if name in CHANGEABLE}
-        return dataclasses.replace(self, problem=self.problem.with_biases(changes.get("biases", {})), **plain)
+        problem = self.problem.with_biases(changes.get("biases", {}))
+        prices = {**dict(self.prices), **changes.get("prices", {})}
+        return dataclasses.replace(self, problem=problem, prices=tuple(prices.items()), **plain)
 
     def check_same(self, other: Settings, name: str) -> None:
         """Refuse settings that differ from those of a stored study, apart from those that can be changed."""
         for field in dataclasses.fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine == theirs or field.name in CHANGEABLE:
+            if mine == theirs or field.name in CHANGEABLE | _PARTS:
                 continue
             if field.name == "problem":
                 raise StudyError(f"study {name!r} exists with another problem: {first_difference(mine, theirs)}")

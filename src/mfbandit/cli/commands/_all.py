@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mfbandit.cli.commands._bounds import bounds
 from mfbandit.cli.commands._catalogue import instances, policies
+from mfbandit.cli.commands._change_commands import extend, reprice, widen
 from mfbandit.cli.commands._change_commands import extend, widen
 from mfbandit.cli.commands._compare_command import compare
 from mfbandit.cli.commands._demo import demo
@@ -55,6 +56,7 @@ COMMANDS: list[Command] = [
     Command(fail, STUDIES),
     Command(retry, STUDIES),
     Command(extend, STUDIES),
+    Command(reprice, STUDIES),
     Command(widen, STUDIES),
     Command(serve, STUDIES),
     Command(report, STUDIES),

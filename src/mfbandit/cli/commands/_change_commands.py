@@ -12,7 +12,7 @@ from mfbandit.cli.commands._study_commands import Patience, StorageUrl, StudyNam
 from mfbandit.formatting import amount
 from mfbandit.storage import PATIENCE_SECONDS
 
-__all__ = ["extend", "widen"]
+__all__ = ["extend", "reprice", "widen"]
 
 FidelityName: TypeAlias = Annotated[str, typer.Argument(metavar="FIDELITY", help="Its name.", show_default=False)]
 
@@ -82,3 +82,23 @@ def widen(
         return
     said = f"bias {now['bias']}" + ("" if now["pair_bias"] is None else f" and pair bias {now['pair_bias']}")
     print(f"The study is {opened.status}, with {said} at {fidelity!r} from now on.")
+
+
+def reprice(
+    storage: StorageUrl,
+    fidelity: FidelityName,
+    cost: Annotated[float, typer.Option(help="What a pull costs from now on.", show_default=False)],
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Let pulls of a fidelity cost something else from now on; what was paid so far stays.
+
+    Example: [bold]mfbandit reprice judges.db human --cost 0.4[/bold]
+    """
+    opened = open_stored(storage, study, patience)
+    opened.reprice(fidelity, cost=cost)
+    if json:
+        print_json({"status": opened.status, "cost": opened.cost, "prices": dict(opened.settings.prices)})
+        return
+    print(f"The study is {opened.status}, and a pull at {fidelity!r} costs {amount(cost)} from now on.")

@@ -33,7 +33,7 @@ from mfbandit.storage import (
     record_line,
 )
 from mfbandit.study._reward_check import RewardCheck, as_cost, plain_text, work_text
-from mfbandit.study._settings import Header, Settings, read_header, write_header
+from mfbandit.study._settings import Header, Settings, read_changes, read_header, write_header
 from mfbandit.study.api._open_study import check_name, open_study
 from mfbandit.study.state._study_blocks import missing_cells
 from mfbandit.study.state._study_state import StudyState
@@ -176,20 +176,27 @@ def logged_pulls(study: Study) -> Iterator[tuple[LoggedPull, float]]:
     told = {record.pull: read_cost(record.text) for record in records if record.kind == RESULT and record.text}
     rewards = dict.fromkeys(missing_cells(study.settings, records), math.nan)
     rewards.update({record.pull: record.value for record in records if record.kind == RESULT})
-    for pull in _pulls_of_rounds(study.settings, [record for record in records if record.kind == ROUND]):
+    for pull in _pulls_of_rounds(study.made_with, records):
         if pull.pull in rewards:
             cost = told.get(pull.pull)
             yield pull if cost is None else pull._replace(cost=cost), rewards[pull.pull]
 
 
-def _pulls_of_rounds(settings: Settings, rounds: Sequence[Record]) -> Iterator[LoggedPull]:
-    """All pulls that were asked for."""
-    costs, racing = settings.seen.costs.tolist(), settings.seen.blocks is not None
+def _pulls_of_rounds(settings: Settings, records: Sequence[Record]) -> Iterator[LoggedPull]:
+    """All pulls that were asked for, of a study that was made with these settings."""
+    costs, racing = settings.price_table().tolist(), settings.seen.blocks is not None
     opening = [fidelity.block_cost for fidelity in settings.problem.fidelities]
     starts: dict[tuple[int, int], int] = {}
     opened = [0] * len(opening)
     before = Continuing(settings.seen, Costs(settings)).before
-    for number, record in enumerate(rounds):
+    number = -1
+    for record in records:
+        if record.kind == SETTING:
+            settings = settings.changed(read_changes(record.text))
+            costs = settings.price_table().tolist()
+        if record.kind != ROUND:
+            continue
+        number += 1
         body, pull = read_round(record.text), record.pull
         known = dict(starts) if before else {}
         blocks = body.get("blocks")

@@ -71,8 +71,10 @@ def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
 
 
 def _tells_costs(record: Sequence[Any]) -> bool:
-    """Whether a record says what a pull has cost."""
+    """Whether a record says what a pull has cost, or another price."""
     kind, _, value, text = record
+    if kind == SETTING:
+        return "prices" in read_changes(text)
     return bool(kind == RESULT and text is not None) or bool(kind == FAILURE and value)
 
 

@@ -77,6 +77,8 @@ class StudyStatistics:
         if self.settings.problem != before.problem:
             self._scaled = self.settings.seen.with_reward(self._scaled.reward)
             self._widen()
+        if self.settings.prices != before.prices:
+            self.costs.reprice(self.settings)
         self.judges_again |= self.settings.judged_by != before.judged_by
         if self.planner.arms and not self.judges_again:
             self.planner.rescale(self.settings, self._scaled)

@@ -23,7 +23,7 @@ from mfbandit.study._settings import Settings, read_changes
 from mfbandit.study.state._bias_violations import read_beliefs
 from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._study_blocks import write_blocks
-from mfbandit.study.state._study_progress import StudyProgress
+from mfbandit.study.state._study_changes import StudyChanges
 from mfbandit.study.state.rounds._costs import read_cost
 from mfbandit.study.state.rounds._round import Round, Row
 from mfbandit.study.state.rounds._round_record import (
@@ -45,7 +45,7 @@ __all__ = ["StudyState"]
 _CHANGES = {"arms", "broken", "state"}
 
 
-class StudyState(StudyProgress):
+class StudyState(StudyChanges):
     """What the log of a study amounts to, and what comes next."""
 
     def __init__(self, settings: Settings) -> None:
@@ -130,38 +130,6 @@ class StudyState(StudyProgress):
         """The failures of a pull are forgiven."""
         self.failures.pop(pull, None)
         self.stuck.pop(pull, None)
-
-    def change(self, changes: Mapping[str, Any]) -> bool:
-        """Go on with other settings; returns whether the next pull is given a number later for it.
-
-        That is so where the study has ended with a round without pulls: the next one must not begin with its number.
-        """
-        before = self.settings.limit
-        self.follow(changes)
-        skips = False
-        if self.settings.limit > before:
-            self.round.cut = False
-            skips = self.ended == "max_cost" and self._go_on()
-        if self.judges_again and self.ended in ("certified", "answered"):
-            self.state.clock[ROUNDS] += 1  # the round without pulls that ended it is over
-            skips = self._go_on()
-        if self.settings.limit > before and self.round.barrier < math.inf:
-            self._look_at_limit()
-            self._fold()
-        return skips
-
-    def _go_on(self) -> bool:
-        """Take back that the study has ended; returns whether a number was left out."""
-        self.ended = ""
-        if not self.ends_empty:
-            return False
-        self.rounds += 1
-        self.round = self.empty_round(self.asked + 1)
-        return True
-
-    def empty_round(self, first: int) -> Round:
-        """No pulls, and the next one to be planned has this number."""
-        return Round(first, (), False)
 
     def _retire(self, failed: int, reason: str) -> None:
         """Give up the arm of a place that failed too often: call off its pulls of this round."""

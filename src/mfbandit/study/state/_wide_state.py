@@ -290,14 +290,13 @@ class WideStudyState(StudyState):
     def _go_on(self) -> bool:
         """Take back that the study has ended; what is out counts when its turn comes."""
         self._cut = self._raised = False
-        if self.round.next_end < 0:
+        if self.round.next_end < 0 or not self.ends_empty:
             return super()._go_on()
+        # The round without pulls that ended it has the number of the next pull, and counts in its turn.
         self.ended = ""
-        if self.ends_empty:
-            # The round without pulls that ended it has the number of the next pull.
-            self.round.leave_out_number()
-            self.state.clock[ROUNDS] -= 1  # it counts in its turn
-        return self.ends_empty
+        self.round.leave_out_number()
+        self.state.clock[ROUNDS] -= 1
+        return True
 
     def empty_round(self, first: int) -> Window:
         """No pulls, and the next one to be planned has this number."""

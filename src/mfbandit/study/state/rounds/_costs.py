@@ -33,8 +33,10 @@ class Costs:
     def __init__(self, settings: Settings) -> None:
         problem = settings.problem
         self.declared: list[list[float]] = settings.seen.costs.tolist()
-        #: What one pull of each arm at each fidelity is expected to cost.
-        self.expected = self.declared
+        #: What one pull of each arm at each fidelity costs if nobody tells, and what it is expected to cost.
+        self.prices = self.expected = self.declared
+        #: The fidelities that cost something else since the study was made, by what was said.
+        self._repriced: set[int] = set()
         racing = settings.seen.blocks is not None
         self._opening = [fidelity.block_cost if racing else 0.0 for fidelity in problem.fidelities]
         self._measured = np.array([fidelity.measured is not None for fidelity in problem.fidelities])
@@ -46,6 +48,24 @@ class Costs:
         #: What pulls have cost beyond what was declared, by arm and fidelity.
         self.beyond: Floats = np.zeros((0, 0))
         self._sums = self._counts = self.beyond
+
+    def reprice(self, settings: Settings) -> None:
+        """Let pulls that are planned from now on cost what the settings say."""
+        names = [fidelity.name for fidelity in settings.problem.fidelities]
+        self._repriced = {names.index(name) for name, _ in settings.prices}
+        self.prices = settings.price_table().tolist()
+        self._begin()
+        self._stale = True
+
+    def pay(self, row: Row, pulls: int) -> None:
+        """Note that pulls of a row have counted; what they cost is told beside, or their price."""
+        if row.done >= 0 or row.fidelity in self._repriced:
+            opening = self._opening[row.fidelity] if row.opens else 0.0
+            self.add(row, pulls * (row.price - opening - self.declared[row.arm][row.fidelity]))
+
+    def is_told(self, fidelity: int) -> bool:
+        """Whether what pulls of a fidelity have cost was told."""
+        return self.known and bool(self._counts[:, fidelity].any())
 
     def count(self, row: Row, cost: float) -> None:
         """Note what a pull of a row has cost."""
@@ -76,22 +96,20 @@ class Costs:
                 self.add(row, failed)
         return beyond, called_off
 
-    def pay(self, row: Row, pulls: int) -> None:
-        """Note that pulls of a row have counted; what they cost is told beside, or their price."""
-        if row.done >= 0:
-            opening = self._opening[row.fidelity] if row.opens else 0.0
-            self.add(row, pulls * (row.price - opening - self.declared[row.arm][row.fidelity]))
-
     def was_paid(self, row: Row) -> bool:
         """Whether a cost was told for the arm of a row at its fidelity."""
         return self.known and bool(self._counts[row.arm, row.fidelity])
 
     def add(self, row: Row, more: float) -> None:
         """Note that a row has cost more, or less, than was declared."""
+        self._begin()
+        self.beyond[row.arm, row.fidelity] += more
+
+    def _begin(self) -> None:
+        """Begin to count what pulls cost beyond what was declared."""
         if not self.known:
             self.known = True
             self.beyond, self._sums, self._counts = (np.zeros(self._shape) for _ in range(3))
-        self.beyond[row.arm, row.fidelity] += more
 
     def now(self, row: Row) -> float:
         """What a pull of a row is expected to cost by now, where a limit has to be kept.
@@ -100,8 +118,8 @@ class Costs:
         declared, that may mean nothing: it goes by other arms then, and is next to nothing before the first result,
         since a study whose limit is below a meaningless 1 would not begin.
         """
-        if row.arm < 0:
-            return 0.0
+        if row.arm < 0 or row.fidelity in self._repriced:
+            return row.cost
         cell, fidelity = (row.arm, row.fidelity), row.fidelity
         opening = self._opening[fidelity] if row.opens else 0.0
         if self.was_paid(row):
@@ -138,6 +156,8 @@ class Costs:
         guess = declared * by_fidelity * np.where(np.isnan(by_arm), 1.0, by_arm)[:, np.newaxis]
         means = _ratio(sums, counts)
         found = np.where(np.isnan(means), guess, means)
+        said = sorted(self._repriced)
+        found[:, said] = np.array(self.prices)[:, said]
         floored: Floats = np.maximum(found, _LEAST * found.max())
         return floored
 

@@ -32,7 +32,7 @@ class Row(NamedTuple):
     cost: float
     """What one pull is expected to cost."""
     price: float
-    """What it costs if nobody tells: as declared."""
+    """What it costs if nobody tells: as declared, or as was said since."""
     blocks: tuple[int, ...] = ()
     """The block of each pull; empty for a problem without blocks."""
     opens: bool = False

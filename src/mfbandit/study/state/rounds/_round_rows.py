@@ -24,7 +24,7 @@ _ROWS = '{"rows":[['
 def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
     """Rows with what is known of them: how many pulls came before, where their statistics are, what a pull costs."""
     cells, pulls = planner.cells, state.pulls
-    expected, declared = costs.expected, costs.declared
+    expected, prices = costs.expected, costs.prices
     starts: dict[tuple[int, int], int] = {}
     listed = []
     for arm, fidelity, size in rows:
@@ -33,7 +33,7 @@ def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Seque
         if start is None:
             start = pulls.item(cell)
         starts[cell] = start + size
-        listed.append(Row(arm, fidelity, size, start, cell, expected[arm][fidelity], declared[arm][fidelity]))
+        listed.append(Row(arm, fidelity, size, start, cell, expected[arm][fidelity], prices[arm][fidelity]))
     return listed
 
 

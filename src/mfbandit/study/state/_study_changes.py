@@ -1,0 +1,53 @@
+"""What becomes of the state of a study when its settings change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from mfbandit.core import ROUNDS
+from mfbandit.study.state._study_progress import StudyProgress
+from mfbandit.study.state.rounds._round import Round
+
+__all__ = ["StudyChanges"]
+
+
+class StudyChanges(StudyProgress):
+    """How far a study has come, and what other settings do to it."""
+
+    def change(self, changes: Mapping[str, Any]) -> bool:
+        """Go on with other settings; returns whether the next pull is given a number later for it.
+
+        That is so where the study has ended with a round without pulls: the next one must not begin with its number.
+        """
+        before = self.settings.limit
+        self.follow(changes)
+        skips = False
+        if self.settings.limit > before:
+            self.round.cut = False
+            skips = self.ended == "max_cost" and self._go_on()
+        if self.judges_again and self.ended in ("certified", "answered"):
+            self.state.clock[ROUNDS] += 1  # the round without pulls that ended it is over
+            skips = self._go_on()
+        if self.settings.limit > before and self.round.barrier < math.inf:
+            self._look_at_limit()
+            self._fold()
+        return skips
+
+    def _go_on(self) -> bool:
+        """Take back that the study has ended; returns whether a number was left out."""
+        self.ended = ""
+        if not self.ends_empty:
+            return False
+        self.rounds += 1
+        self.round = self.empty_round(self.asked + 1)
+        return True
+
+    def empty_round(self, first: int) -> Round:
+        """No pulls, and the next one to be planned has this number."""
+        return Round(first, (), False)
+
+    def _fold(self) -> None:
+        """Let the results count whose turn it is."""
+        raise NotImplementedError
