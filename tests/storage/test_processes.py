@@ -198,7 +198,7 @@ def test_many_open_a_new_storage_at_once(url: str) -> None:
     assert sorted(names) == [0, 1], "the two pulls of the first round, once each"
 
 
-def test_a_process_that_is_killed_after_it_asked_for_a_surer_answer(url: str) -> None:
+def test_a_process_that_is_killed_after_it_has_changed_a_study(url: str) -> None:
     problem = mf.Problem(["a", "b", "c"], [("only", 1.0)], blocks=200)
 
     def play(study: mf.Study) -> None:
@@ -207,14 +207,18 @@ def test_a_process_that_is_killed_after_it_asked_for_a_surer_answer(url: str) ->
                 noise = random.Random(f"{pull.block} {pull.arm}").random()
                 study.tell(pull, float(noise < 0.3 + 0.2 * pull.arm_index))
 
-    study = create_study(problem, storage=url, delta=0.3)
+    study = create_study(problem, storage=url, delta=0.3, most_arms=4)
     play(study)
     assert study.status == "certified"
-    code = "import os, sys, mfbandit as mf; mf.load_study(sys.argv[1]).extend(delta=0.01); os.kill(os.getpid(), 9)"
+    code = (
+        "import os, sys, mfbandit as mf; study = mf.load_study(sys.argv[1]); study.extend(delta=0.01); "
+        "study.reprice('only', cost=0.5); study.add_arm('d'); os.kill(os.getpid(), 9)"
+    )
     killed = subprocess.run([sys.executable, "-c", code, url], check=False)
     assert killed.returncode == -9
     play(study)
-    assert (study.status, study.settings.delta) == ("certified", 0.01)
+    assert (study.status, study.settings.delta, study.best) == ("certified", 0.01, "d")
     assert study.result().confidence >= 0.99
+    assert study.cost < study.result().pulls
     again = load_study(url)
     assert dump_state(again.current().state) == dump_state(study.current().state)

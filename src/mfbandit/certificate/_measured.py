@@ -32,6 +32,9 @@ class Measured(Protocol):
     added: dict[int, float]
     """What was added to bias bounds, in unit scale, by fidelity."""
 
+    joined: tuple[tuple[int, ...], ...]
+    """How many blocks of each fidelity in use were open when each arm joined a race that was not there at first."""
+
     @property
     def best(self) -> str | None:
         """The answer."""

@@ -12,7 +12,7 @@ import numpy as np
 from mfbandit.algorithms import Policy
 from mfbandit.certificate._document import FORMAT, VERSION, claim_of, fingerprint_of, listed
 from mfbandit.certificate._measured import Measured
-from mfbandit.confidence.race import Cells, Race
+from mfbandit.confidence.race import Cells, OpenArms, Race
 from mfbandit.model import Bernoulli, Gaussian, Problem
 
 __all__ = ["BLOCKS", "BlockRound", "RaceCertificate"]
@@ -59,6 +59,12 @@ class RaceCertificate:
     """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
     paid: float | None = None
     """What the results really cost, where that was told; else it follows from their number."""
+    arms_there: int = 0
+    """How many places for arms were taken, where some were kept free; else 0."""
+    gone: tuple[str, ...] = ()
+    """The arms that were taken out."""
+    joined: tuple[tuple[int, ...], ...] = ()
+    """How many blocks of each fidelity in use were open when each arm joined that was not there from the beginning."""
 
     @classmethod
     def of(cls, view: Measured, log: str | None = None) -> RaceCertificate:
@@ -81,6 +87,9 @@ class RaceCertificate:
             rewards=tuple(_plain(reward) for reward in view.rewards),
             log=log,
             paid=None if view.beyond is None else view.counted_cost,
+            arms_there=settings.arms_there,
+            gone=settings.arms_gone,
+            joined=view.joined,
         )
 
     # What follows
@@ -111,7 +120,36 @@ class RaceCertificate:
             for column in self.columns
         ]
         known = np.stack([lane.known for lane in cells], axis=1)
-        return Race(self.problem, self.columns, self.delta, self.epsilon, cells, known, declared)
+        given = self.problem, self.columns, self.delta, self.epsilon, cells, known, declared
+        return Race(*given, self._open_arms)
+
+    @property
+    def _open_arms(self) -> OpenArms | None:
+        """Who is there, where arms may join and leave."""
+        if not self.arms_there:
+            return None
+        joined = np.zeros((len(self.columns), self.problem.n_arms), dtype=np.int64)
+        first = self.arms_there - len(self.joined)
+        for place, blocks in enumerate(self.joined, start=first):
+            joined[:, place] = blocks
+        names = self.problem.arms
+        present = [k < self.arms_there and arm not in self.gone for k, arm in enumerate(names)]
+        return OpenArms(np.array(present), joined)
+
+    def may_measure(self, arm: int, opened: list[int]) -> bool:
+        """Whether an arm, by its place, had joined when so many blocks of the fidelities in use were open."""
+        if not self.arms_there:
+            return True
+        number = arm - (self.arms_there - len(self.joined))
+        if number < 0 or arm >= self.arms_there:
+            return arm < self.arms_there
+        return all(now >= then for now, then in zip(opened, self.joined[number], strict=True))
+
+    @property
+    def arms(self) -> list[str]:
+        """The arms that the claim is about."""
+        there = self.problem.arms[: self.arms_there or None]
+        return [arm for arm in there if arm not in self.gone]
 
     @property
     def _depth(self) -> int:
@@ -150,7 +188,7 @@ class RaceCertificate:
         return [
             {"arm": arm, "level": float(level)}
             for arm, level in zip(self.problem.arms, levels, strict=True)
-            if arm != self.answer
+            if arm != self.answer and arm in self.arms
         ]
 
     @property
@@ -184,7 +222,8 @@ class RaceCertificate:
     def _statement(self) -> str:
         blocks = self.problem.blocks
         over = "" if blocks == "unlimited" else f" over the {blocks} blocks of the set"
-        others = f"the {self.problem.n_arms} arms{over}"
+        left = " that were not taken out" if self.gone else ""
+        others = f"the {len(self.arms)} arms{left}{over}"
         if self.epsilon > 0:
             return f"the true mean of {self.answer!r} is within {self.epsilon!r} of the highest of {others}"
         tied = f", the same as {listed([repr(arm) for arm in self.tied])}" if self.tied else ""
@@ -206,6 +245,8 @@ class RaceCertificate:
             said.append(f"rewards in [{reward.low!r}, {reward.high!r}]")
             if reward.swing is not None:
                 said.append(f"differences of arms on a block within {reward.swing!r} of their means")
+        if self.arms_there:
+            said.append(f"at most {problem.n_arms} arms in all, each compared on blocks opened after it joined")
         biased = [self._bias(m) for m in self.columns if problem.biases[:, m].any()]
         if biased:
             said.append(f"differences of two arms biased by at most {listed(biased)}")
@@ -237,8 +278,19 @@ class RaceCertificate:
             "certified": self.certified,
             "tied": self.tied,
             "fidelities": self.columns,
+            **self._about_arms(),
         }
         return fingerprint_of(content)
+
+    def _about_arms(self) -> dict[str, Any]:
+        """What is to say where arms may join and leave."""
+        if not self.arms_there:
+            return {}
+        return {
+            "arms_there": self.arms_there,
+            "gone": list(self.gone),
+            "joined": [list(blocks) for blocks in self.joined],
+        }
 
     def to_json(self) -> dict[str, Any]:
         """The certificate as a plain JSON object: what was measured, and what follows from it."""
@@ -261,7 +313,8 @@ class RaceCertificate:
             "missing": self.missing,
             "policy": self.policy.to_json(),
             "problem": self.problem.to_json(),
-            "arms": list(self.problem.arms),
+            "arms": self.arms,
+            **self._about_arms(),
             "fidelities": [self.problem.fidelities[m].name for m in self.columns],
             "evidence": self.evidence,
             "rounds": [one.to_json() for one in self.rounds],

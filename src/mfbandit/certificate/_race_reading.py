@@ -45,7 +45,7 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
     if answer is not None and answer not in problem.arms:
         raise InvalidInput(f"the answer {answer!r} is none of the arms")
     seed = read_count(found["seed"], "seed")
-    return RaceCertificate(
+    certificate = RaceCertificate(
         problem=problem,
         policy=policy,
         delta=delta,
@@ -56,7 +56,28 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
         rewards=tuple(_rewards(found["rewards"], problem)),
         log=read_digest(found["log"]),
         paid=read_paid(found),
+        **_open_arms(found, problem, len(policy.columns(problem))),
     )
+    if answer is not None and answer not in certificate.arms:
+        raise InvalidInput(f"the answer {answer!r} is none of the arms that are there")
+    return certificate
+
+
+def _open_arms(found: Mapping[str, Any], problem: Problem, lanes: int) -> dict[str, Any]:
+    """Who was there, where arms might join and leave."""
+    if "arms_there" not in found:
+        return {}
+    check_parts(found, VERSION, ("arms_there", "gone", "joined"))
+    there = read_count(found["arms_there"], "arms_there")
+    if not 1 <= there <= problem.n_arms:
+        raise InvalidInput(f"{there} arms cannot be there, with {problem.n_arms} places")
+    gone = _list(found["gone"], "gone")
+    if not all(isinstance(arm, str) for arm in gone) or not set(gone) <= set(problem.arms[:there]):
+        raise InvalidInput(f"gone must name arms that were there, not {gone!r}")
+    joined = [_numbers(blocks, lanes, "an entry of joined") for blocks in _list(found["joined"], "joined")]
+    if len(joined) >= there or any(min(blocks) < 0 for blocks in joined):
+        raise InvalidInput(f"joined must say how many blocks were open, for fewer than {there} arms")
+    return {"arms_there": there, "gone": tuple(gone), "joined": tuple(map(tuple, joined))}
 
 
 def _rounds(found: Any, problem: Problem, columns: list[int]) -> Iterator[BlockRound]:
@@ -142,6 +163,9 @@ def log_faults(certificate: RaceCertificate) -> Iterator[str]:
                 declared.append((leaders[0], leaders[1]))
         for arm, column, pulls in one.rows:
             known[arm, column] += pulls
+            if not certificate.may_measure(arm, [opened[m] for m in columns]):
+                yield f"round {number} measures arm {problem.arms[arm]!r} before it has joined"
+                return
             if known[arm, column] > opened[column]:
                 yield f"round {number} measures arm {problem.arms[arm]!r} on blocks that were not opened before"
                 return

@@ -6,6 +6,7 @@ gives, arms measured on prefixes, leaders declared before the first cell of thei
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -31,9 +32,9 @@ def _unbeaten(certificate: RaceCertificate) -> Iterator[str]:
     """The arms that may still be better than the answer."""
     if certificate.answer is None:
         yield "there is no answer"
-    elif not certificate.rewards and certificate.problem.n_arms > 1:
+    elif not certificate.rewards and len(certificate.arms) > 1:
         yield "there are no results"
     elif not certificate.certified:
         for one in certificate.evidence:
-            if one["level"] > certificate.delta:
+            if one["level"] > math.exp(certificate.race.log_level):
                 yield f"nothing shows that arm {one['arm']!r} is beaten: its level is {one['level']:.4g}"

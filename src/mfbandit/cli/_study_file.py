@@ -33,6 +33,7 @@ _SETTINGS: dict[str, str] = {
     "budget": "number",
     "seed": "whole number",
     "width": "whole number",
+    "most_arms": "whole number",
     "retries": "whole number",
     "on_failure": "text",
     "on_violation": "text",

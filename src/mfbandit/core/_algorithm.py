@@ -25,6 +25,8 @@ class Goal:
     budget: float = math.inf
     max_cost: float = math.inf
     """What is spent at most: a run that is not done then ends without a certificate."""
+    open_arms: bool = False
+    """Whether arms may join and leave a race on blocks: no leaders are declared then."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:

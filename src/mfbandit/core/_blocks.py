@@ -104,6 +104,8 @@ class Blocks(NamedTuple):
     """Leader and runner-up declared for each position before any cell of it was known, (M, room, 2)."""
     missing: Ints
     """How many cells of an arm in a lane could not be had, (K, M)."""
+    joined: Ints
+    """How many blocks of a lane were open when an arm joined, (M, K): on these it is measured, and proves nothing."""
 
 
 def has_blocks(problem: Arrays) -> bool:
@@ -150,6 +152,7 @@ def new_blocks(problem: Arrays, room: int | None = None) -> Any:
         opened=np.zeros(lanes, dtype=np.int64),
         declared=np.full((lanes, held, 2), NOBODY, dtype=np.int64),
         missing=np.zeros((arms, lanes), dtype=np.int64),
+        joined=np.zeros((lanes, arms), dtype=np.int64),
     )
 
 

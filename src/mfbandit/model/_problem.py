@@ -245,6 +245,10 @@ class Problem:
         ]
         return Problem(self.arms, fidelities, self.reward, **self._said())
 
+    def with_arms(self, arms: Names) -> Problem:
+        """Return the problem with other names of its arms."""
+        return Problem(arms, self.fidelities, self.reward, **self._said())
+
     def with_biases(self, bounds: Mapping[str, Mapping[str, Any]]) -> Problem:
         """The problem with other bias bounds of some fidelities, ``{name: {"bias": ..., "pair_bias": ...}}``.
 

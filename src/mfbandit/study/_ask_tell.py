@@ -316,7 +316,7 @@ class AskTell(Replica):
         row, index = study_state.pull_at(place)
         seed = self._pulls.seed(row.arm, row.fidelity, index)
         block = study_state.block_at(place, seed) if self._on_blocks else (None, None)
-        return self._pulls.pull(study_state.round.first + place, row, index, seed, block)
+        return self._pulls.pull(study_state, place, seed, block)
 
     def _lease_again(self, pulls: Iterable[Pull], term: float) -> list[Pull]:
         """Extend the leases of pulls by `term`, or end them if it is 0; returns those still wanted."""

@@ -161,6 +161,79 @@ class ChangingStudy(AskTell):
             raise InvalidInput(f"there is no fidelity {name!r}; there are {', '.join(map(repr, names))}")
         return names.index(name)
 
+    def add_arm(self, name: str) -> None:
+        """Let an arm join a race, in a study that was made with `most_arms`.
+
+        It may have been made by what was seen so far. So it is measured on all blocks, and counts only on those that
+        are opened from now on. A study that had its answer goes on.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Examples
+        --------
+        >>> import mfbandit as mf
+        >>> study = mf.create_study(mf.Problem(["a", "b"], [("only", 1.0)], blocks=200), most_arms=4)
+        >>> study.optimize(lambda pull: {"a": 0.2, "b": 0.5, "c": 0.9}[pull.arm], progress=False).best
+        'b'
+        >>> study.add_arm("c")
+        >>> study.optimize(lambda pull: {"a": 0.2, "b": 0.5, "c": 0.9}[pull.arm], progress=False).best
+        'c'
+        """
+
+        def joins(settings: Settings) -> dict[str, Any]:
+            self._check_open_arms(settings, f"arm {name!r} cannot join")
+            if settings.arms_there == settings.problem.n_arms:
+                raise StudyError(
+                    f"study {self.name!r} has places for {settings.arms_there} arms, and all are taken: arm {name!r} "
+                    "cannot join"
+                )
+            if name in settings.problem.arms:
+                raise StudyError(f"study {self.name!r} has an arm {name!r} already")
+            opened = self._study_state.state.blocks.opened.tolist()
+            return {"joins": {"arm": name, "blocks": opened}}
+
+        self._change(joins)
+
+    def retire(self, arm: str) -> None:
+        """Take an arm out of a race, in a study that was made with `most_arms`: the answer is about those left.
+
+        What it showed about others counts no more, since it may be better than all who are left: arms that only it has
+        beaten return. Pulls of it that are planned are still asked for.
+
+        Parameters
+        ----------
+        arm : str
+            Its name.
+        """
+
+        def retires(settings: Settings) -> dict[str, Any]:
+            self._check_open_arms(settings, f"arm {arm!r} cannot be taken out")
+            there = [one for one in settings.problem.arms[: settings.arms_there] if one not in settings.arms_gone]
+            if arm not in there:
+                raise StudyError(f"study {self.name!r} has no arm {arm!r}; there are {', '.join(map(repr, there))}")
+            if len(there) == 1:
+                raise StudyError(f"arm {arm!r} is the last one in study {self.name!r}: somebody must be the answer")
+            return {"retires": arm}
+
+        self._change(retires)
+
+    def _check_open_arms(self, settings: Settings, what: str) -> None:
+        """Refuse arms that join or leave where delta was not shared out for it."""
+        if settings.seen.blocks is None:
+            raise StudyError(
+                f"{what}: study {self.name!r} has no shared blocks, and its delta was shared out among its "
+                f"{settings.problem.n_arms} arms before results were seen; make a new study"
+            )
+        if not settings.arms_there:
+            raise StudyError(
+                f"{what}: study {self.name!r} was made for its {settings.problem.n_arms} arms, with all of its delta; "
+                "make it with most_arms=... if arms are to join or leave, since delta must be shared out before "
+                "results are seen"
+            )
+
     def _stricter(self, settings: Settings, name: str, value: Any) -> float:
         """Refuse a delta or an epsilon that is not what was asked for so far, or less."""
         known: float = getattr(settings, name)
@@ -207,11 +280,11 @@ class ChangingStudy(AskTell):
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), list[Record]()
+            if self._may_plan():
+                self._plan(records)  # by what held until now
             new = wanted(study_state.settings)
             if study_state.settings.changed(new) == study_state.settings:
                 return records
-            if self._may_plan():
-                self._plan(records)  # by what held until now
             self._check_paid(new)
             asked = study_state.asked
             skips = study_state.change(new)

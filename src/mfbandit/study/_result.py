@@ -276,8 +276,12 @@ def _arms(view: View) -> tuple[ArmResult, ...]:
     spent = counts * view.settings.seen.costs + openings
     if view.beyond is not None:
         spent += view.beyond
+    # Places that are free have nothing to tell of.
+    there = view.settings.arms_there or problem.n_arms
     plain: list[Any] = [counts.tolist(), (counts - missing).tolist(), sums.tolist(), spent.tolist()]
-    for arm, (name, pulled, known, totals, costs) in enumerate(zip(problem.arms, *plain, strict=True)):
+    for arm, (name, pulled, known, totals, costs) in enumerate(
+        zip(problem.arms[:there], *(part[:there] for part in plain), strict=True)
+    ):
         pulls = dict(zip(names, pulled, strict=True))
         means = {
             fidelity: float(view.problem.reward.from_unit(total / count)) if count else None

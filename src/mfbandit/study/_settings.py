@@ -16,17 +16,26 @@ from mfbandit._checks import fraction, one_of, positive_number, whole_number
 from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Floats, Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
-from mfbandit.model import PerArm, Problem, first_difference
+from mfbandit.model import Gaussian, PerArm, Problem, first_difference
 from mfbandit.study._study_options import ON_FAILURE, ON_VIOLATION
 
-__all__ = ["CHANGEABLE", "Header", "Settings", "as_limit", "read_changes", "read_header", "write_header"]
+__all__ = [
+    "CHANGEABLE",
+    "Header",
+    "Settings",
+    "as_limit",
+    "check_same_for_all",
+    "read_changes",
+    "read_header",
+    "write_header",
+]
 
 #: Settings that may change while a study goes on. What it has shown does not depend on the first; the others are what
 #: evidence is judged by, and may only become stricter (see `Study.extend`).
 CHANGEABLE = frozenset({"max_cost", "delta", "epsilon"})
 #: What the log may change beside these: bounds of the problem that become wider (see `Study.widen`), and prices. A
 #: problem keeps the costs that were declared, on which evidence rests.
-_PARTS = frozenset({"biases", "prices"})
+_PARTS = frozenset({"biases", "prices", "joins", "retires", "arms_there", "arms_gone"})
 
 #: Version of what headers and records mean; a newer one is refused.
 FORMAT = 2
@@ -74,6 +83,10 @@ class Settings:
     width: int = 1
     prices: tuple[tuple[str, PerArm], ...] = ()
     """What pulls cost from now on, by fidelity, where that has changed."""
+    arms_there: int = 0
+    """How many places for arms are taken, where some were kept free for arms that join later; else 0."""
+    arms_gone: tuple[str, ...] = ()
+    """The arms that were taken out of a race."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -95,6 +108,22 @@ class Settings:
         put(self, "prices", tuple((name, tuple(c) if isinstance(c, list) else c) for name, c in self.prices))
         self.policy.check(self.problem, self.goal)
         self._check_blocks()
+        if self.arms_there:
+            self._check_open()
+
+    def _check_open(self) -> None:
+        """Refuse a race that no arms can join or leave."""
+        problem = self.problem
+        if self.seen.blocks is None:
+            raise InvalidInput(
+                "most_arms is for problems with blocks: without them, evidence is shared out among the arms there are"
+            )
+        if isinstance(problem.reward, Gaussian):
+            raise InvalidInput(
+                "most_arms needs rewards of a known range, as Bounded(low, high): normal differences have no evidence "
+                "for arms that join later"
+            )
+        check_same_for_all(problem)
 
     def _check_blocks(self) -> None:
         """Refuse what cannot be done on blocks, or only there."""
@@ -133,7 +162,10 @@ class Settings:
     def goal(self) -> Goal:
         """What the policy is to reach."""
         budget, most = (math.inf if limit is None else limit for limit in (self.budget, self.max_cost))
-        return Goal(self.delta, self.epsilon, budget, most)
+        if not self.arms_there:
+            return Goal(self.delta, self.epsilon, budget, most)
+        # Which arm is the best of those there may depend on the data: every place has its share.
+        return Goal(self.delta / self.problem.n_arms, self.epsilon, budget, most, open_arms=True)
 
     @cached_property
     def limit(self) -> float:
@@ -144,7 +176,8 @@ class Settings:
     @property
     def judged_by(self) -> tuple[Any, ...]:
         """What evidence is judged by: arms that were beaten by another one are judged again."""
-        return self.delta, self.epsilon, *((one.bias, one.pair_bias) for one in self.problem.fidelities)
+        arms = self.arms_there, self.arms_gone
+        return self.delta, self.epsilon, arms, *((one.bias, one.pair_bias) for one in self.problem.fidelities)
 
     @property
     def spends(self) -> bool:
@@ -160,7 +193,9 @@ class Settings:
         }
         if self.width == 1:
             del plain["width"]  # as it was before there was any other
-        del plain["prices"]  # which no study is made with
+        del plain["prices"], plain["arms_gone"]  # which no study is made with
+        if not self.arms_there:
+            del plain["arms_there"]
         # Every option is written down, so that a later version with other defaults reads the same policy.
         options = {
             field.name: getattr(self.policy, field.name)
@@ -185,7 +220,20 @@ class Settings:
         plain = {name: value for name, value in changes.items() if name in CHANGEABLE}
         problem = self.problem.with_biases(changes.get("biases", {}))
         prices = {**dict(self.prices), **changes.get("prices", {})}
+        if "joins" in changes:
+            names = list(problem.arms)
+            names[self.arms_there] = changes["joins"]["arm"]
+            problem, plain["arms_there"] = problem.with_arms(names), self.arms_there + 1
+        if "retires" in changes:
+            plain["arms_gone"] = (*self.arms_gone, changes["retires"])
         return dataclasses.replace(self, problem=problem, prices=tuple(prices.items()), **plain)
+
+    @property
+    def present(self) -> list[bool] | None:
+        """Which places have an arm that is in the race, where arms may join and leave; None if they may not."""
+        if not self.arms_there:
+            return None
+        return [k < self.arms_there and arm not in self.arms_gone for k, arm in enumerate(self.problem.arms)]
 
     def check_same(self, other: Settings, name: str) -> None:
         """Refuse settings that differ from those of a stored study, apart from those that can be changed."""
@@ -198,6 +246,13 @@ class Settings:
             if field.name == "policy":
                 mine, theirs = mine.label, theirs.label
             raise StudyError(f"study {name!r} exists with {field.name}={mine!r}, not {theirs!r}")
+
+
+def check_same_for_all(problem: Problem) -> None:
+    """Refuse a problem that arms may join, and that has costs or biases for each of those there."""
+    for one in problem.fidelities:
+        if isinstance(one.cost, tuple) or isinstance(one.bias, tuple):
+            raise InvalidInput(f"most_arms needs one cost and one bias for all arms, and {one.name!r} has one for each")
 
 
 def read_changes(text: str | None) -> dict[str, Any]:

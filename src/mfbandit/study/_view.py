@@ -48,7 +48,8 @@ class View:
         """What these would cost; no part of `cost`."""
         self.hold_up = study_state.hold_up()
         """Why no pull can be handed out, if none can."""
-        self.retired = dict(study_state.retired)
+        names = self.settings.problem.arms
+        self.retired = study_state.retired | {names.index(arm): "taken out" for arm in self.settings.arms_gone}
         self.problem = study_state.problem
         """The problem with the bias bounds that are believed by now."""
         self.broken = list(study_state.broken)
@@ -61,11 +62,18 @@ class View:
         kept = self.state.pulls * self.arrays.declared
         if self.beyond is not None:
             kept += self.beyond[np.ix_(self.arms, self.columns)]
-        gone = len(self.arms) < self.settings.problem.n_arms
+        gone = len(self.arms) < len(names)
         self.retired_pulls = study_state.folded_pulls - int(self.state.pulls.sum()) if gone else 0
         """How many results arms had that are no longer in play."""
         # A difference of sums: digits that are noise are left out.
         self.retired_cost = float(f"{max(0.0, self.counted_cost - float(kept.sum())):.10g}") if gone else 0.0
+        first = study_state.arms_at_first
+        self.joined = (
+            tuple(tuple(blocks) for blocks in self.state.blocks.joined.T[first : self.settings.arms_there].tolist())
+            if self.settings.arms_there
+            else ()
+        )
+        """How many blocks of each fidelity in use were open when each arm joined that was not there at first."""
         self.reasons = list(study_state.stuck.values())
         place = planner.answer(self.state) if self.arms else -1
         self.answer = self.arms[place] if place >= 0 else -1
@@ -139,9 +147,10 @@ class View:
         """The arms that are not shown to be worse than another, at the level delta; `best` is one of them."""
         names = self.settings.problem.arms
         if self.best is None:
-            return tuple(names[arm] for arm in self.arms)
+            there = self.settings.present
+            return tuple(names[arm] for arm in self.arms if there is None or there[arm])
         if self.on_blocks:
-            open_arms = self.race.log_wrong(self.answer) > math.log(self.settings.delta)
+            open_arms = self.race.log_wrong(self.answer) > self.race.log_level
             return tuple(name for arm, name in enumerate(names) if open_arms[arm] or arm == self.answer)
         total, delta = len(self.arms), self.settings.delta
         beaten = {self.arms[one.arm] for one in self.victories if is_proven(total, delta, one.evidence)}

@@ -293,14 +293,15 @@ class MFRace(Policy):
         """Make the kernels and parameters for one problem."""
         arms, lanes = problem.cost.shape
         normal = problem.reward_code == STUDENT
-        given = weights(arms, normal, is_led(problem))
+        led = is_led(problem) and not goal.open_arms
+        given = weights(arms, normal, led)
         params = RaceParams(
             log_level=-math.log(goal.delta),
             epsilon=float(goal.epsilon),
             shares=lane_shares(lanes, problem.truest),
             leader_weight=given.leader,
             pair_weight=given.pair,
-            led=is_led(problem),
+            led=led,
             at_least=blocks_at_least(problem.blocks.caution),
             batch=self.batch,
             pauses=self.pauses,

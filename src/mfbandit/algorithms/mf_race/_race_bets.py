@@ -48,7 +48,9 @@ def play_block(
         memory.ahead[lane, process, arm] = 0.0
     gained = difference(state, lane, comparator, arm, position)
     ahead = memory.ahead[lane, process, arm]
-    bet(memory.capitals, lane, process, arm, outcome(rules, gained, null_mean(rules, bound, position, ahead)))
+    # An arm that joined later may have been made to fit the blocks before: these only count in the sum.
+    if position >= max(state.blocks.joined[lane, comparator], state.blocks.joined[lane, arm]):
+        bet(memory.capitals, lane, process, arm, outcome(rules, gained, null_mean(rules, bound, position, ahead)))
     memory.ahead[lane, process, arm] = ahead + gained
     memory.upto[lane, process, arm] = position + 1
 

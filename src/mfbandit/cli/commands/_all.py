@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mfbandit.cli.commands._bounds import bounds
 from mfbandit.cli.commands._catalogue import instances, policies
+from mfbandit.cli.commands._change_commands import add_arm, extend, reprice, retire, widen
 from mfbandit.cli.commands._change_commands import extend, reprice, widen
 from mfbandit.cli.commands._change_commands import extend, widen
 from mfbandit.cli.commands._compare_command import compare
@@ -58,6 +59,8 @@ COMMANDS: list[Command] = [
     Command(extend, STUDIES),
     Command(reprice, STUDIES),
     Command(widen, STUDIES),
+    Command(add_arm, STUDIES, "add-arm"),
+    Command(retire, STUDIES),
     Command(serve, STUDIES),
     Command(report, STUDIES),
     Command(verify, STUDIES),

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from mfbandit.cli._options import Json
 from mfbandit.cli._output import print_json
 from mfbandit.cli.commands._study_commands import Patience, StorageUrl, StudyName, open_stored
-from mfbandit.formatting import amount
+from mfbandit.formatting import amount, shown
 from mfbandit.storage import PATIENCE_SECONDS
 
-__all__ = ["extend", "reprice", "widen"]
+if TYPE_CHECKING:
+    from mfbandit.study import Study
 
+__all__ = ["add_arm", "extend", "reprice", "retire", "widen"]
+
+ArmName: TypeAlias = Annotated[str, typer.Argument(metavar="ARM", help="Its name.", show_default=False)]
 FidelityName: TypeAlias = Annotated[str, typer.Argument(metavar="FIDELITY", help="Its name.", show_default=False)]
 
 
@@ -102,3 +106,44 @@ def reprice(
         print_json({"status": opened.status, "cost": opened.cost, "prices": dict(opened.settings.prices)})
         return
     print(f"The study is {opened.status}, and a pull at {fidelity!r} costs {amount(cost)} from now on.")
+
+
+def add_arm(
+    storage: StorageUrl,
+    arm: ArmName,
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Let an arm join a race that was made with most_arms; it counts on blocks that are opened from now on.
+
+    Example: [bold]mfbandit add-arm judges.db "prompt C"[/bold]
+    """
+    opened = open_stored(storage, study, patience)
+    opened.add_arm(arm)
+    _say_who_is_there(opened, json)
+
+
+def retire(
+    storage: StorageUrl,
+    arm: ArmName,
+    study: StudyName = None,
+    json: Json = False,
+    patience: Patience = PATIENCE_SECONDS,
+) -> None:
+    """Take an arm out of a race that was made with most_arms; arms that only it has beaten return.
+
+    Example: [bold]mfbandit retire judges.db "prompt B"[/bold]
+    """
+    opened = open_stored(storage, study, patience)
+    opened.retire(arm)
+    _say_who_is_there(opened, json)
+
+
+def _say_who_is_there(study: Study, json: bool) -> None:
+    settings = study.settings
+    arms = [arm for arm, there in zip(settings.problem.arms, settings.present or [], strict=True) if there]
+    if json:
+        print_json({"status": study.status, "arms": arms, "most_arms": settings.problem.n_arms})
+        return
+    print(f"The study is {study.status}, with {len(arms)} arms: {', '.join(map(shown, arms))}.")

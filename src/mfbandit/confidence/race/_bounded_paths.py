@@ -75,7 +75,9 @@ def pair_paths(lane: Lane, winners: Ints, losers: Ints, shift: Floats) -> Floats
     difference = lane.low[winners, :most] - lane.high[losers, :most]
     ahead = lane.low_sums[winners, :most] - lane.high_sums[losers, :most]
     allowed = np.broadcast_to((lane.allowed(winners, losers) + shift)[:, None], difference.shape)
-    found = log_capital(_gains(lane, difference, allowed, ahead), _bets(lane))
+    gains = _gains(lane, difference, allowed, ahead)
+    gains = np.where(np.arange(most) < lane.since(winners, losers)[:, None], 0.0, gains)
+    found = log_capital(gains, _bets(lane))
     return np.where(np.arange(most) < reach[:, None], found, -math.inf)
 
 

@@ -34,6 +34,8 @@ class Lane:
     """N, the size of a finite set; 0 if there is no end of blocks."""
     swing: float
     """How far a difference may stray from its mean; 0 if that is not declared."""
+    joined: Ints | None = None
+    """How many positions were open when each arm joined, (K,): there it proves nothing. None if all began together."""
 
     def allowed(self, winners: Ints, losers: Ints) -> Floats:
         """z: the most that the mean of winner minus loser can be here if the loser is truly as good."""
@@ -42,6 +44,12 @@ class Lane:
     def common(self, winners: Ints, losers: Ints) -> Ints:
         """How many positions of two arms are known."""
         return np.minimum(self.known[winners], self.known[losers])
+
+    def since(self, winners: Ints, losers: Ints) -> Ints:
+        """From which position on two arms are compared."""
+        if self.joined is None:
+            return np.zeros(winners.size, dtype=np.int64)
+        return np.maximum(self.joined[winners], self.joined[losers])
 
     @cached_property
     def cells(self) -> Cells:

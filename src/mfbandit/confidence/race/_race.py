@@ -8,7 +8,6 @@ delta, whichever part of them is known and whenever one looks.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,15 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths, sure_difference
-from mfbandit.confidence.race._cells import Cells, portions
+from mfbandit.confidence.race._cells import portions
 from mfbandit.confidence.race._difference_bounds import bracket, highest_rejected
-from mfbandit.confidence.race._guards import Guards
 from mfbandit.confidence.race._lane import Lane
-from mfbandit.confidence.race._rules import Weights, lane_shares, weights
+from mfbandit.confidence.race._race_data import RaceData
+from mfbandit.confidence.race._rules import lane_shares
 from mfbandit.confidence.race._student_paths import student_peaks
-from mfbandit.confidence.race._whole_lanes import equal_arms, no_better
-from mfbandit.core import STUDENT, Arrays, State, arrays, is_led
-from mfbandit.model import Problem
+from mfbandit.confidence.race._whole_lanes import equal_arms, no_better, surely_best
 
 __all__ = ["Race"]
 
@@ -34,12 +31,10 @@ Flags = npt.NDArray[np.bool_]
 
 #: All pairs are worked out where they have no more cells than that.
 _ALL_PAIRS = 20_000_000
-#: After so many rewards that are all 0 or 1 there is no evidence that takes them for normal.
-_WHOLE = 20
 
 
 @dataclass(frozen=True)
-class Race:
+class Race(RaceData):
     """All that a race on blocks has measured, and what follows from it.
 
     Examples
@@ -52,81 +47,6 @@ class Race:
     (True, 1.0, 0.0, {1: (1.0, 1.0)})
     """
 
-    problem: Problem
-    """With the bias bounds and the kind of reward that are believed."""
-    columns: list[int]
-    """The fidelities in use, the truest among them."""
-    delta: float
-    epsilon: float
-    """In units of the reward."""
-    rewards: Floats | Sequence[Cells]
-    """In unit scale, by lane: as cells, or as tables (K, n) by position; NaN beyond what is known and for cells that
-    could not be had."""
-    known: Ints
-    """How many positions of each arm in each lane are known, (K, M)."""
-    declared: Ints
-    """Leader and runner-up by position, -1 for nobody, (M, n, 2)."""
-
-    @classmethod
-    def of_state(cls, problem: Problem, columns: list[int], delta: float, epsilon: float, state: State) -> Race:
-        """The race that a state holds."""
-        known = state.pulls.copy()
-        blocks = int(known.max(initial=0))
-        rewards = [Cells.of_blocks(state.blocks, m, known[:, m]) for m in range(len(columns))]
-        declared = state.blocks.declared[:, :blocks].copy()
-        declared[np.arange(blocks) >= state.blocks.opened[:, None]] = -1
-        return cls(problem, columns, delta, epsilon, rewards, known, declared)
-
-    @cached_property
-    def _seen(self) -> Arrays:
-        return arrays(self.problem, self.columns)
-
-    @cached_property
-    def _lanes(self) -> list[Lane]:
-        rules = self._seen.blocks
-        return [
-            Lane(
-                given=self.rewards[m],
-                known=self.known[:, m],
-                declared=self.declared[m],
-                bias=self._seen.bias[:, m],
-                pair_bias=float(rules.pair_bias[m]),
-                size=rules.size,
-                swing=rules.swing,
-            )
-            for m in range(len(self.columns))
-        ]
-
-    @property
-    def _truest(self) -> Lane:
-        return self._lanes[self._seen.truest]
-
-    @property
-    def _normal(self) -> bool:
-        return self._seen.reward_code == STUDENT
-
-    @cached_property
-    def _guards(self) -> list[Guards]:
-        rules = self._seen.blocks
-        return [Guards(lane, rules.caution, rules.resolution) for lane in self._lanes]
-
-    @cached_property
-    def _mute(self) -> bool:
-        """Whether rewards are declared normal and are all 0 or 1."""
-        if not self._normal:
-            return False
-        had = [lane.cells.values[~np.isnan(lane.cells.values)] for lane in self._lanes]
-        whole = [np.isin(self.problem.reward.from_unit(part), (0.0, 1.0)).all() for part in had]
-        return sum(part.size for part in had) >= _WHOLE and all(whole)
-
-    @property
-    def _arms(self) -> int:
-        return self.problem.n_arms
-
-    @cached_property
-    def _weights(self) -> Weights:
-        return weights(self._arms, self._normal, is_led(self._seen))
-
     # Against "b is the best arm"
 
     @cached_property
@@ -138,6 +58,7 @@ class Race:
             for m in range(len(self.columns)):
                 against = self._student_against if self._normal else self._bounded_against
                 against(m, float(np.log(shares[m])), found)
+        found[~self._present] = -math.inf
         return found
 
     def _comparators(self, lane: Lane) -> list[int]:
@@ -146,8 +67,10 @@ class Race:
         if lane.pair_cells > _ALL_PAIRS:
             longest = np.flatnonzero(lane.known == lane.known.max())
             means = np.nan_to_num(lane.cells.rows(longest, 0, int(lane.known.max()))).mean(axis=1)
-            return list(dict.fromkeys([*listed, int(longest[means.argmax()])]))
-        return [*listed, *sorted(set(range(self._arms)) - set(listed))]
+            listed = list(dict.fromkeys([*listed, int(longest[means.argmax()])]))
+        else:
+            listed += sorted(set(range(self._arms)) - set(listed))
+        return [a for a in listed if self._present[a]]
 
     def _bounded_against(self, m: int, log_share: float, found: Floats) -> None:
         """Averages: the sum over processes that are known up to the same block, at its peak."""
@@ -229,7 +152,7 @@ class Race:
         return np.asarray(np.log(self._weights.pair * shares))
 
     def _others(self, answer: int) -> Ints:
-        return np.flatnonzero(np.arange(self._arms) != answer)
+        return np.flatnonzero(self._present & (np.arange(self._arms) != answer))
 
     def _log_q(self, answer: int) -> Floats:
         """Log of q for "b is better than the answer by more than epsilon", of every b."""
@@ -282,21 +205,22 @@ class Race:
 
     def confidence(self, answer: int) -> float:
         """How sure it is that an arm is the best, or within epsilon of it; right whenever one looks."""
-        return float(1.0 - min(1.0, math.exp(min(0.0, self.log_wrong(answer).max()))))
+        spent = self.log_level - math.log(self.delta)
+        return float(1.0 - min(1.0, math.exp(min(0.0, self.log_wrong(answer).max() - spent))))
 
     def certified(self, answer: int) -> bool:
         """Whether the error is at most delta."""
-        return bool(self.log_wrong(answer).max() <= math.log(self.delta))
+        return bool(self.log_wrong(answer).max() <= self.log_level)
 
     def regret_bound(self, answer: int) -> float:
         """By how much the best arm can be better than an answer, in units of the reward, with probability 1 - delta.
 
         The least epsilon for which it would be certified now; right for all epsilon and at all times at once.
         """
-        open_arms = np.flatnonzero(~self._certain(answer) & (self.log_p > math.log(self.delta)))
+        open_arms = np.flatnonzero(~self._certain(answer) & (self.log_p > self.log_level))
         if not open_arms.size:
             return 0.0
-        level = math.log(self.delta) + self._pair_weights
+        level = self.log_level + self._pair_weights
         shift = self._highest_rejected(np.full(open_arms.size, answer), open_arms, level, 0.0)
         bound = float(max(0.0, -shift.min())) * self.problem.reward.span
         # The search finds nothing where rewards of unknown noise never differ, though their sums may tell enough.
@@ -311,7 +235,7 @@ class Race:
         others = self._others(answer)
         found = dict.fromkeys(others.tolist(), (-math.inf, math.inf))
         if any(lane.pair_cells > _ALL_PAIRS for lane in self._lanes):
-            others = others[self.log_p[others] > math.log(self.delta)]
+            others = others[self.log_p[others] > self.log_level]
         if not others.size:
             return found
         mine = np.full(others.size, answer)
@@ -333,15 +257,9 @@ class Race:
 
     def tied(self, answer: int) -> list[int]:
         """The arms whose truth is known to be equal to the answer's: all blocks are known, with equal sums."""
-        return equal_arms(self._truest, answer)
+        return [arm for arm in equal_arms(self._truest, answer) if self._present[arm]]
 
     @property
     def exact(self) -> bool:
         """Whether some arm is the best for certain, since nothing that is not known can change it."""
-        lane = self._truest
-        if self._arms == 1:
-            return True
-        if not lane.size or not (lane.known == lane.size).any():
-            return False
-        ends = np.where(lane.known == lane.size, lane.low_sums[:, -1], -math.inf)
-        return bool((self._certain(int(ends.argmax())) | np.isneginf(self.log_p)).all())
+        return self._arms == 1 or surely_best(self._truest, np.isneginf(self.log_p))

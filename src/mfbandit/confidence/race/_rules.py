@@ -19,6 +19,7 @@ __all__ = [
     "LEAST_SQUARES",
     "STUDENT_LED",
     "TOLERANCE",
+    "OpenArms",
     "Weights",
     "bet_count",
     "blocks_at_least",
@@ -90,6 +91,15 @@ class Weights(NamedTuple):
     """Of the process that follows declared leaders; Student's is split among them."""
     pair: float
     """Of each process of a pair of arms."""
+
+
+class OpenArms(NamedTuple):
+    """What is to know of a race that arms may join and leave."""
+
+    present: npt.NDArray[np.bool_]
+    """Which of all places have an arm that is in the race, (K,)."""
+    joined: npt.NDArray[np.int64]
+    """How many blocks of each lane were open when each arm joined, (M, K)."""
 
 
 def weights(arms: int, student: bool, led: bool) -> Weights:

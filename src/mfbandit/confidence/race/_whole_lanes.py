@@ -8,7 +8,7 @@ import numpy.typing as npt
 from mfbandit.confidence.race._lane import Lane
 from mfbandit.confidence.race._rules import TOLERANCE
 
-__all__ = ["equal_arms", "no_better"]
+__all__ = ["equal_arms", "no_better", "surely_best"]
 
 
 def no_better(lane: Lane, answer: int) -> npt.NDArray[np.bool_]:
@@ -29,3 +29,12 @@ def equal_arms(lane: Lane, answer: int) -> list[int]:
     apart = np.abs(lane.low_sums[:, -1] - lane.low_sums[answer, -1])
     equal = (lane.complete == lane.size) & (apart <= TOLERANCE * lane.size)
     return [int(b) for b in np.flatnonzero(equal) if b != answer]
+
+
+def surely_best(lane: Lane, impossible: npt.NDArray[np.bool_]) -> bool:
+    """Whether some arm is the best for certain, of those that are not impossible."""
+    whole = (lane.known == lane.size) & ~impossible
+    if not lane.size or not whole.any():
+        return False
+    ends = np.where(whole, lane.low_sums[:, -1], -np.inf)
+    return bool((no_better(lane, int(ends.argmax())) | impossible).all())

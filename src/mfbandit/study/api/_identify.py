@@ -56,6 +56,7 @@ def identify(
     allow_changed_policy: bool = False,
     width: int | None = None,
     folders: str | os.PathLike[str] | Folders | None = None,
+    most_arms: int | None = None,
 ) -> Result:
     """Find the best arm by real evaluations.
 
@@ -94,7 +95,7 @@ def identify(
         How many pulls may be out at once: as many as `workers` when the study is made. See `create_study`.
     failures : Failures, optional
         `retries`, `on_failure`, `failure_patience` and `timeout` as one object.
-    bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy
+    bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy, most_arms
         As for `create_study`.
 
     Returns
@@ -137,6 +138,7 @@ def identify(
         allow_changed_policy=allow_changed_policy,
         width=width,
         folders=folders,
+        most_arms=most_arms,
     )
 
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from mfbandit._checks import given_once
+from mfbandit._checks import given_once, whole_number
 from mfbandit.algorithms import Policy
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.model import Problem
 from mfbandit.storage import PATIENCE_SECONDS, Storage, open_storage
 from mfbandit.study._policy_digest import PolicyCode, policy_digest
 from mfbandit.study._reward_check import plain_text
-from mfbandit.study._settings import Header, Settings, read_header, write_header
+from mfbandit.study._settings import Header, Settings, check_same_for_all, read_header, write_header
 from mfbandit.study._study import Study
 from mfbandit.study._study_options import BiasAlarm, Failures
 
@@ -51,6 +51,7 @@ def create_study(
     patience: float = PATIENCE_SECONDS,
     allow_changed_policy: bool = False,
     width: int | None = None,
+    most_arms: int | None = None,
 ) -> Study:
     """Start a study.
 
@@ -97,6 +98,9 @@ def create_study(
         come back as expected. It is a setting of the study, so decisions do not depend on how many workers there
         are later. With 1, and with policies that plan rounds of many pulls, a round is planned when the one
         before is complete. A study that exists keeps its width.
+    most_arms : int, optional
+        For problems with blocks whose arms may join and leave (`Study.add_arm`, `Study.retire`): how many there are at
+        most, over all time. Each of these places has its share of delta, whether it is taken or not.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def create_study(
         {"level": ("alarm_level", alarm_level), "then": ("on_violation", on_violation)},
     )
     settings = Settings(
-        problem=problem,
+        problem=problem if most_arms is None else _with_places(problem, most_arms),
         policy=policy,  # type: ignore[arg-type]
         delta=Settings.delta if delta is None else delta,
         epsilon=Settings.epsilon if epsilon is None else epsilon,
@@ -141,6 +145,7 @@ def create_study(
         on_violation=alarm["then"],
         alarm_level=alarm["level"],
         width=1 if width is None else width,
+        arms_there=0 if most_arms is None else problem.n_arms,
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
     # The digest makes the policy ready: one that does not suit the problem says so before anything is stored.
@@ -151,7 +156,8 @@ def create_study(
         elif load_if_exists:
             study = open_study(store, chosen, durable, allow_changed_policy)
             stored = study.settings
-            stored.check_same(settings if width is not None else replace(settings, width=stored.width), chosen)
+            given = _as_joined(settings, stored)
+            stored.check_same(given if width is not None else replace(given, width=stored.width), chosen)
             _follow(study, {"max_cost": max_cost, "delta": delta, "epsilon": epsilon})
             if not study.current().ended:
                 study.code.check()
@@ -161,6 +167,23 @@ def create_study(
             )
         study.closes_storage = store is not storage
         return study
+
+
+def _with_places(problem: Problem, most: int) -> Problem:
+    """The problem with places for arms that join later."""
+    if not isinstance(problem, Problem):
+        raise InvalidInput(f"problem must be a Problem, got {problem!r}")
+    whole_number("most_arms", most, problem.n_arms)
+    check_same_for_all(problem)
+    free = [f"(place {number} is free)" for number in range(problem.n_arms + 1, most + 1)]
+    return problem.with_arms([*problem.arms, *free])
+
+
+def _as_joined(given: Settings, stored: Settings) -> Settings:
+    """The settings with the arms that have joined since, if they have those that were there before."""
+    there, mine, theirs = given.arms_there, stored.problem.arms, given.problem.arms
+    joined = 0 < there <= stored.arms_there and mine[:there] == theirs[:there] and len(mine) == len(theirs)
+    return replace(given, problem=given.problem.with_arms(mine)) if joined else given
 
 
 def _follow(study: Study, wanted: dict[str, float | None]) -> None:

@@ -163,7 +163,8 @@ class Planner:
 
 def race_of(settings: Settings, problem: Problem, columns: list[int], state: State) -> Race:
     """What the rewards of a race prove; `problem` has the unit scale that they are in."""
-    return Race.of_state(problem, columns, settings.delta, settings.epsilon, state)
+    present = None if settings.present is None else np.array(settings.present)
+    return Race.of_state(problem, columns, settings.delta, settings.epsilon, state, present)
 
 
 #: Compiled forms of the plans of policies, by the fingerprints of the plain ones.

@@ -27,6 +27,8 @@ class StudyStatistics:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        #: How many arms a race had at first that others may join.
+        self.arms_at_first = settings.arms_there
         problem = settings.seen
         #: The problem with the bias bounds that are believed by now.
         self.problem = problem
@@ -50,6 +52,8 @@ class StudyStatistics:
         if self.book is not None and not self.book.independent:
             self.race = RaceLog(settings, self.planner, self.book)
             self.race.begin(self.state)
+            if settings.present is not None:
+                self.state.own.beaten[~np.array(settings.present)] = 1
             self._observe = observe_block
         #: Arms that were given up, and why.
         self.retired: dict[int, str] = {}
@@ -77,6 +81,8 @@ class StudyStatistics:
         if self.settings.problem != before.problem:
             self._scaled = self.settings.seen.with_reward(self._scaled.reward)
             self._widen()
+        if "joins" in changes:
+            self.state.blocks.joined[:, before.arms_there] = changes["joins"]["blocks"]
         if self.settings.prices != before.prices:
             self.costs.reprice(self.settings)
         self.judges_again |= self.settings.judged_by != before.judged_by
@@ -92,6 +98,8 @@ class StudyStatistics:
         planner, state = self.planner, copy_state(self.state)
         if not self.judges_again or not planner.arms:
             return planner, state
+        if self.race is not None:
+            return_unbeaten(race_of(self.settings, self.problem, planner.columns, state), state)
         if planner.algorithm.evidence != "pairs":
             return replace(planner, problem=keep_arms(self._full, planner.arms)), state
         anew = make_planner_for(self.settings, self._full, planner.arms, self._scaled)

@@ -7,7 +7,6 @@ again; both must be what the study's seed gives.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -272,7 +271,13 @@ def return_unbeaten(race: Race, state: State) -> None:
     All evidence so far is looked at, in every lane. Capitals and sums are made again from the first block on.
     """
     own = state.own
-    returning = (own.beaten == 1) & (race.log_p > math.log(race.delta) - _SLACK)
+    if race.open is not None:
+        # Who has left is beaten for good, and nobody's comparator.
+        gone = ~race.open.present & (own.beaten == 0)
+        own.beaten[gone] = 1
+        own.last[:, gone] = state.blocks.opened[:, np.newaxis]
+        own.held[np.isin(own.held, 1 + np.flatnonzero(~race.open.present))] = 0
+    returning = (own.beaten == 1) & (race.log_p > race.log_level - _SLACK)
     own.beaten[returning] = 0
     own.last[:, returning] = 0
     own.paused[:] = 0

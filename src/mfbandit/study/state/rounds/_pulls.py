@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mfbandit.core import bits, trial_key
 from mfbandit.model import Pull, make_pull
 from mfbandit.study._settings import Settings
-from mfbandit.study.state.rounds._round import Row
+
+if TYPE_CHECKING:
+    from mfbandit.study.state._study_progress import StudyProgress
 
 __all__ = ["Pulls", "Seeds"]
 
@@ -40,19 +44,19 @@ class Pulls:
 
     def __init__(self, settings: Settings, study: str) -> None:
         self._seeds, self._study = Seeds(settings.seed), study
-        self._arms = settings.problem.arms
         self._fidelities = [fidelity.name for fidelity in settings.problem.fidelities]
 
     def seed(self, arm: int, fidelity: int, index: int) -> int:
         """The seed of a pull, by how many of its arm at its fidelity came before."""
         return self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
 
-    def pull(self, number: int, row: Row, index: int, seed: int, block: tuple[int | None, int | None]) -> Pull:
-        """A pull of a row; `block` is its block and the seed of that, if there are blocks."""
+    def pull(self, study_state: StudyProgress, place: int, seed: int, block: tuple[int | None, int | None]) -> Pull:
+        """The pull at a place of the round being played; `block` is its block and the seed of that, if there are."""
+        row, index = study_state.round.pull_at(place)
         return make_pull(
             {
-                "id": number,
-                "arm": self._arms[row.arm],
+                "id": study_state.round.first + place,
+                "arm": study_state.settings.problem.arms[row.arm],
                 "fidelity": self._fidelities[row.fidelity],
                 "cost": row.cost,
                 "seed": seed,

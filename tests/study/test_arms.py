@@ -1,0 +1,125 @@
+"""Arms join a race and leave it while the study lives."""
+
+import random
+
+import pytest
+from changing import PROBLEM, assert_same
+
+import mfbandit as mf
+from mfbandit.certificate import verify
+from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.storage import MemoryStorage
+from mfbandit.study import create_study, import_study, load_study
+from mfbandit.study._verify_with_study import verify_with_study
+
+MEANS = {"a": 0.2, "b": 0.6, "c": 0.45, "d": 0.95}
+ITEMS = mf.Problem(["a", "b", "c"], [("only", 1.0)], "bernoulli", blocks=150)
+LANES = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0)], "bernoulli", blocks="unlimited")
+
+
+def play(study):
+    while pulls := study.ask(4):
+        for pull in pulls:
+            chance = random.Random(f"{pull.fidelity} {pull.block} {pull.arm}").random()
+            study.tell(pull, float(chance < MEANS[pull.arm]))
+
+
+def check(study, url, folder):
+    certificate = study.result().certificate
+    assert verify(certificate).valid
+    assert verify_with_study(certificate, study).valid
+    assert_same(study, load_study(url))
+    study.export(folder / "study.jsonl")
+    assert_same(study, import_study(folder / "study.jsonl"))
+    return certificate
+
+
+@pytest.mark.parametrize(("problem", "width"), [(ITEMS, 1), (ITEMS, 5), (LANES, 5)])
+def test_an_arm_joins_and_another_one_leaves(problem, width, tmp_path):
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(problem, delta=0.1, storage=url, width=width, most_arms=6, seed=3)
+    play(study)
+    assert (study.status, study.best) == ("certified", "b")
+    before = check(study, url, tmp_path)
+    other = load_study(url)
+    other.add_arm("d")
+    result = study.result()
+    assert (result.status, result.confidence) == ("running", 0.0)
+    assert set(result.left) >= {"b", "d"}
+    assert [arm.arm for arm in result.arms] == ["a", "b", "c", "d"]
+    assert not verify(result.certificate).valid
+    play(other)
+    assert (study.status, study.best) == ("certified", "d")
+    certificate = check(study, url, tmp_path)
+    assert "of the 4 arms" in certificate["claim"]
+    assert certificate["joined"] == [study.current().state.blocks.joined[:, 3].tolist()]
+    assert min(certificate["joined"][0]) >= 0 < max(certificate["joined"][0])
+    # Evidence of the blocks that were open before is not evidence about it.
+    certificate["joined"] = [[0] * len(certificate["joined"][0])]
+    assert not verify(certificate).valid
+    # Whoever has lost against the arm that leaves only returns: the answer is what it was.
+    study.retire("d")
+    assert study.result().best != "d"
+    play(study)
+    assert (study.status, study.best) == ("certified", "b")
+    certificate = check(study, url, tmp_path)
+    assert "of the 3 arms that were not taken out" in certificate["claim"]
+    assert certificate["fingerprint"] != before["fingerprint"]
+    assert study.result().retired == {"d": "taken out"}
+    # The same call goes on with it, with the arms that were there at first.
+    again = create_study(problem, delta=0.1, storage=url, load_if_exists=True, most_arms=6, seed=3)
+    assert (again.status, again.best) == ("certified", "b")
+
+
+def test_whom_only_the_retired_arm_has_beaten_returns():
+    study = create_study(ITEMS, delta=0.1, most_arms=3)
+    while not study.done:
+        for pull in study.ask(3):
+            study.tell(pull, float(pull.arm == "b"))
+    beaten = study.current().state.own.beaten.tolist()
+    assert beaten == [1, 0, 1]
+    study.retire("b")
+    assert set(study.result().left) == {"a", "c"}
+    assert study.result().confidence == 0.0
+    study.ask(1)
+    assert study.current().state.own.beaten.tolist() == [0, 1, 0]
+    assert 2 not in study.current().state.own.held
+
+
+def test_who_cannot_join_or_leave():
+    with pytest.raises(
+        StudyError, match=r"^arm 'd' cannot join: study 'study' was made for its 3 arms, with all of its"
+    ):
+        create_study(ITEMS).add_arm("d")
+    with pytest.raises(StudyError, match=r"^arm 'a' cannot be taken out: study 'study' has no shared blocks"):
+        create_study(PROBLEM).retire("a")
+    study = create_study(ITEMS, most_arms=4)
+    with pytest.raises(StudyError, match="has an arm 'b' already"):
+        study.add_arm("b")
+    study.add_arm("d")
+    with pytest.raises(StudyError, match="has places for 4 arms, and all are taken: arm 'e' cannot join"):
+        study.add_arm("e")
+    with pytest.raises(StudyError, match="has no arm 'e'; there are 'a', 'b', 'c', 'd'"):
+        study.retire("e")
+    for arm in "abc":
+        study.retire(arm)
+    with pytest.raises(StudyError, match="arm 'd' is the last one in study 'study'"):
+        study.retire("d")
+    with pytest.raises(InvalidInput, match="most_arms must be a whole number >= 3, got 2"):
+        create_study(ITEMS, most_arms=2)
+    with pytest.raises(InvalidInput, match="most_arms is for problems with blocks"):
+        create_study(PROBLEM, most_arms=5)
+    with pytest.raises(InvalidInput, match="most_arms needs rewards of a known range"):
+        create_study(mf.Problem(3, [("only", 1.0)], mf.Gaussian(), blocks="unlimited"), most_arms=5)
+    with pytest.raises(InvalidInput, match="one cost and one bias for all arms, and 'only' has one for each"):
+        create_study(mf.Problem(2, [("only", [1.0, 2.0])], blocks=50), most_arms=5)
+
+
+def test_other_arms_at_first_are_refused():
+    storage = MemoryStorage()
+    study = create_study(ITEMS, most_arms=5, storage=storage)
+    study.add_arm("d")
+    four = mf.Problem(["a", "b", "c", "d"], ITEMS.fidelities, "bernoulli", blocks=150)
+    assert create_study(four, most_arms=5, storage=storage, load_if_exists=True).settings.arms_there == 4
+    with pytest.raises(StudyError, match="exists with another problem: of arms, it has 'c', which is not there now"):
+        create_study(ITEMS.with_arms(["a", "b", "z"]), most_arms=5, storage=storage, load_if_exists=True)
