@@ -1,6 +1,6 @@
 """How often studies are wrong whose arms come and go, or whose delta changes, as somebody wants who sees the data.
 
-    python benchmarks/changes.py [--runs 4000] [--studies 300] [--seed 1] [--json FILE]     # some ten minutes
+    python benchmarks/changes.py [--runs 4000] [--studies 300] [--seed 1] [--parts fitted joining] [--json FILE]
 
 The first parts look at the evidence itself, on unlimited blocks of 0/1 rewards: the best arm of those there must not
 ever be beaten. Each is counted by the rule of studies that are made with `most_arms`, and by a simple, wrong one.
@@ -75,13 +75,13 @@ def is_beaten(table: Floats, joined: Ints, loser: int, winners: list[int], weigh
 def arrivals(chance: np.random.Generator) -> tuple[bool, bool]:
     """One run of arrivals: wrong by the rule, and by the simple one."""
     most = FIRST + ARRIVALS
-    table = (chance.random((most, BETWEEN * (ARRIVALS + 1))) < 0.5).astype(float)
-    joined = np.array([max(0, arm - FIRST + 1) * BETWEEN for arm in range(most)])
     wrong = simple = False
     for best in range(FIRST - 1, most):
-        seen, others = table[: best + 1, : joined[best] + BETWEEN], list(range(best))
-        wrong |= is_beaten(seen, joined[: best + 1], best, others, 1 / (most - 1), DELTA / most)
-        simple |= is_beaten(seen, joined[: best + 1], best, others, 1 / best, DELTA)
+        # Only the blocks since it joined count against it.
+        table = (chance.random((best + 1, BETWEEN)) < 0.5).astype(float)
+        joined, others = np.zeros(best + 1, dtype=np.int64), list(range(best))
+        wrong |= is_beaten(table, joined, best, others, 1 / (most - 1), DELTA / most)
+        simple |= is_beaten(table, joined, best, others, 1 / best, DELTA)
     return wrong, simple
 
 
@@ -202,10 +202,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=4000)
     parser.add_argument("--studies", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parts", nargs="+", choices=[*PATHS, *STUDIES], default=[*PATHS, *STUDIES])
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     counts = []
-    for part in (*PATHS, *STUDIES):
+    for part in given.parts:
         counts.append(count(part, given.studies if part in STUDIES else given.runs, given.seed))
         print(counts[-1], flush=True)
     if given.json is not None:
