@@ -114,9 +114,10 @@ def test_the_page_about_blocks(tmp_path, capsys):
         pytest.skip("the policy mf-race is not registered")
     code = "".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
     exec(compile(code, "blocks.md", "exec"), {})
-    first, second = capsys.readouterr().out.splitlines()
+    first, second, third = capsys.readouterr().out.splitlines()
     assert first.startswith("prompt A certified {")
     assert second == "large certified"
+    assert third == "prompt Z"
 
 
 def test_the_page_about_many_systems(capsys):

@@ -78,6 +78,10 @@ def test_what_has_no_price_keeps_it():
     timed = create_study(mf.Problem(2, [("quick", 1.0, 0.1), mf.Fidelity("run", "seconds")]))
     with pytest.raises(StudyError, match="what pulls of 'run' cost is measured or told"):
         timed.reprice("run", cost=4)
+    epochs = [mf.Fidelity("3 epochs", 3.0, 0.1), mf.Fidelity("9 epochs", 9.0, continues=True)]
+    training = create_study(mf.Problem(3, epochs, blocks=50, order="shared"))
+    with pytest.raises(StudyError, match=r"'9 epochs' .* continues others, .* price of '3 epochs' stays 3.0, .* be 4$"):
+        training.reprice("3 epochs", cost=4)
     told = create_study(PROBLEM)
     told.tell(told.ask()[0], 0.5, cost=2.0)
     told.ask()
