@@ -52,7 +52,7 @@ class Pulls:
 
     def pull(self, study_state: StudyProgress, place: int, seed: int, block: tuple[int | None, int | None]) -> Pull:
         """The pull at a place of the round being played; `block` is its block and the seed of that, if there are."""
-        row, index = study_state.round.pull_at(place)
+        row, index = study_state.pull_at(place)
         return make_pull(
             {
                 "id": study_state.round.first + place,
