@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from mfbandit.cli.commands._bounds import bounds
 from mfbandit.cli.commands._catalogue import instances, policies
 from mfbandit.cli.commands._change_commands import add_arm, extend, reprice, retire, widen
-from mfbandit.cli.commands._change_commands import extend, reprice, widen
-from mfbandit.cli.commands._change_commands import extend, widen
 from mfbandit.cli.commands._compare_command import compare
 from mfbandit.cli.commands._demo import demo
 from mfbandit.cli.commands._forecast_command import forecast
