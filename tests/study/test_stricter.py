@@ -1,5 +1,7 @@
 """A study may be asked for a surer or a better answer, and bias bounds be widened, while it lives."""
 
+import random
+
 import pytest
 from changing import ITEMS, NORMAL, PROBLEM, assert_same, play, reward_of
 
@@ -182,3 +184,26 @@ def test_a_bound_is_never_narrowed():
     assert study.settings.problem.fidelities[0] == mf.Fidelity("judge", 0.1, 0.3, pair_bias=0.1)
     study.widen("judge", pair_bias=float("inf"))
     assert study.settings.problem.fidelities[0].pair_bias is None
+
+
+def test_all_processes_know_how_far_the_one_was_that_changed_a_setting():
+    # A plan may wait for results that others need not let count: they are told so with the setting.
+    lanes = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0)], blocks=60)
+    storage = MemoryStorage()
+    study = create_study(lanes, delta=0.2, width=4, storage=storage)
+    out, luck, step = [], random.Random(300), 0
+    while not (study.done and step > 3):
+        out += study.ask(4)
+        for pull in [out.pop(luck.randrange(len(out))) for _ in range(min(3, len(out)))]:
+            study.tell(pull, reward_of(pull))
+        if step < 4 and luck.random() < 0.7:
+            other = load_study(storage)
+            (
+                other.reprice("quick", cost=0.065 + step)
+                if step % 2 == 0
+                else other.widen("quick", bias=0.06 + 0.1 * step)
+            )
+            step += 1
+        study.current()
+    assert verify_with_study(study.result().certificate, study).valid
+    assert_same(study, load_study(storage))

@@ -15,7 +15,8 @@ whole number::
                                                text = why it failed; the last one that is allowed may mean,
                                                by the study's settings, that the pull has no reward
     RETRY    pull                              its failures are forgiven
-    SETTING  pull = number of pulls asked for  text = settings that hold from now on (JSON)
+    SETTING  pull = number of pulls asked for  text = settings that hold from now on (JSON), and how many pulls had
+                                               counted where others were out
                                                value = 1 if no pull has this number: the study had ended with a
                                                round that has it and no pulls
 

@@ -110,6 +110,7 @@ class StudyStatistics:
         if self.judges_again and self.planner.arms:
             self.planner.problem = keep_arms(self._full, self.planner.arms)
             self.planner.rescale(self.settings, self._scaled)
+            self._plan_with_costs()  # which are not those that were declared, for all that is planned
         self.judges_again = False
 
     def _judge_race_again(self) -> None:

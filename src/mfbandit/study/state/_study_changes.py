@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mfbandit.core import ROUNDS
+from mfbandit.errors import StorageError
 from mfbandit.study.state._study_progress import StudyProgress
 from mfbandit.study.state.rounds._round import Round
+from mfbandit.study.state.rounds._window import Window
 
 __all__ = ["StudyChanges"]
 
@@ -21,6 +23,7 @@ class StudyChanges(StudyProgress):
 
         That is so where the study has ended with a round without pulls: the next one must not begin with its number.
         """
+        self.count_up_to(changes.get("counted"))
         before = self.settings.limit
         self.follow(changes)
         skips = False
@@ -34,6 +37,24 @@ class StudyChanges(StudyProgress):
             self._look_at_limit()
             self._fold()
         return skips
+
+    @property
+    def counted_out_of_turn(self) -> dict[str, int]:
+        """How many pulls have counted, where that may be more than others know of: a plan has waited for them."""
+        return {"counted": self.round.first + self.round.folded} if isinstance(self.round, Window) else {}
+
+    def count_up_to(self, counted: int | None) -> None:
+        """Let as many pulls count as had when another process wrote a record; None if the record says nothing."""
+        if counted is None:
+            return
+        while self.round.first + self.round.folded < counted and self._count_next():
+            pass
+        if self.round.first + self.round.folded != counted:
+            raise StorageError(f"the log goes on from {counted} results that have counted, which it does not have")
+
+    def _count_next(self) -> bool:
+        """Let the next row count, if rows count when others are out; returns whether one could."""
+        return False
 
     def _go_on(self) -> bool:
         """Take back that the study has ended; returns whether a number was left out."""

@@ -89,13 +89,18 @@ class WideStudyState(StudyState):
         return 0 < end <= self.round.barrier and (ends or self._waits or self.round.first + end <= settled)
 
     def _nothing_out(self) -> InFlight:
-        shape = self.state.pulls.shape
-        return InFlight(np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
+        return InFlight(*(np.zeros(self.state.pulls.shape, dtype=np.int64) for _ in range(2)))
 
     def _fold(self) -> None:
         """Let the rows count whose turn it is and that are complete."""
         while not self.ended and self._must_count() and self.round.is_complete():
             self._count_row()
+
+    def _count_next(self) -> bool:
+        """Let the first row that is out count, if it is complete; returns whether it was."""
+        if complete := self.round.is_complete():
+            self._count_row()
+        return complete
 
     def _count_row(self) -> None:
         """Let the first row that is out count."""
@@ -332,12 +337,7 @@ class WideStudyState(StudyState):
             raise StorageError(
                 f"the log holds a round from pull {record.pull} on, but {self.asked} were asked for: it is damaged"
             )
-        while self.round.first + self.round.folded < counted and self.round.is_complete():
-            self._count_row()
-        if self.round.first + self.round.folded != counted:
-            raise StorageError(
-                f"the log holds a round that was planned after {counted} results, which it does not have"
-            )
+        self.count_up_to(counted)
         self._new_rows.clear()
         self._changes = {}
         self._spared = body.get("spared", self._spared)
