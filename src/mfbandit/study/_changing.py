@@ -280,7 +280,7 @@ class ChangingStudy(AskTell):
 
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), list[Record]()
-            if study_state.due and study_state.counted_out_of_turn:
+            if study_state.due and study_state.settings.width > 1:
                 self.code.check()  # others may know more than whoever plans nothing
             if self._may_plan():
                 self._plan(records)  # by what held until now
@@ -288,7 +288,7 @@ class ChangingStudy(AskTell):
             if study_state.settings.changed(new) == study_state.settings:
                 return records
             self._check_paid(new)
-            new |= study_state.counted_out_of_turn
+            new |= study_state.out_of_turn()
             asked = study_state.asked
             skips = study_state.change(new)
             records.append(Record(SETTING, asked, float(skips), json_text(new)))

@@ -214,7 +214,7 @@ class Settings:
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """The settings from now on: those of `CHANGEABLE` can be others, and some bounds of the problem."""
-        unknown = sorted(changes.keys() - CHANGEABLE - _PARTS - {"counted"})
+        unknown = sorted(changes.keys() - CHANGEABLE - _PARTS - {"counted", "noted"})
         if unknown:
             raise StorageError(f"the log changes the setting {unknown[0]!r}, which this mfbandit does not know of")
         plain = {name: value for name, value in changes.items() if name in CHANGEABLE}

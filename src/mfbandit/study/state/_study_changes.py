@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from mfbandit.core import ROUNDS
+from mfbandit.core import ROUNDS, clear_rest
 from mfbandit.errors import StorageError
 from mfbandit.study.state._study_progress import StudyProgress
 from mfbandit.study.state.rounds._round import Round
+from mfbandit.study.state.rounds._round_record import apply_diff
 from mfbandit.study.state.rounds._window import Window
 
 __all__ = ["StudyChanges"]
@@ -24,6 +25,10 @@ class StudyChanges(StudyProgress):
         That is so where the study has ended with a round without pulls: the next one must not begin with its number.
         """
         self.count_up_to(changes.get("counted"))
+        if "noted" in changes:
+            self._diff = None
+            apply_diff(self.state, changes["noted"])
+            clear_rest(self.state.own)
         before = self.settings.limit
         self.follow(changes)
         skips = False
@@ -38,10 +43,12 @@ class StudyChanges(StudyProgress):
             self._fold()
         return skips
 
-    @property
-    def counted_out_of_turn(self) -> dict[str, int]:
-        """How many pulls have counted, where that may be more than others know of: a plan has waited for them."""
-        return {"counted": self.round.first + self.round.folded} if isinstance(self.round, Window) else {}
+    def out_of_turn(self) -> dict[str, Any]:
+        """What others may not know of: how many pulls have counted, and what a plan has noted that waited for them."""
+        if not isinstance(self.round, Window):
+            return {}
+        noted = self._diff.changes(self.state) if self._diff is not None else {}
+        return {"counted": self.round.first + self.round.folded, **({"noted": noted} if noted else {})}
 
     def count_up_to(self, counted: int | None) -> None:
         """Let as many pulls count as had when another process wrote a record; None if the record says nothing."""
