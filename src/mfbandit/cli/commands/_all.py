@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from mfbandit.cli._change_commands import add_arm, extend, reprice, retire, widen
 from mfbandit.cli.commands._bounds import bounds
 from mfbandit.cli.commands._catalogue import instances, policies
-from mfbandit.cli.commands._change_commands import add_arm, extend, reprice, retire, widen
 from mfbandit.cli.commands._compare_command import compare
 from mfbandit.cli.commands._demo import demo
 from mfbandit.cli.commands._forecast_command import forecast
