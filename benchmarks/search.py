@@ -2,7 +2,8 @@
 
     python benchmarks/search.py                          # six tasks; half an hour on one core
     python benchmarks/search.py --tasks digits --searches 40 --json search.json
-    python benchmarks/search.py --times --searches 3     # seconds with 2 workers, and how busy they were
+    python benchmarks/search.py --times                  # with 2 workers: samples, seconds, and how busy they were
+    python benchmarks/search.py --times --widths 2 3 4 6 --tasks digits diabetes friedman
 
 The true score of a candidate is its mean score over many random splits (four fifths for training), measured
 exhaustively first. Every search is then run with many seeds: how many samples it fitted, how many times those of
@@ -23,7 +24,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -164,7 +165,15 @@ def optuna_wilcoxon(task: Task, seed: int) -> Found:
     return Found(int(study.best_params["candidate"]), fits.samples)
 
 
-def racing(task: Task, seed: int, *, caution: float = 1.0, ranged: bool = False, jobs: int | None = None) -> Any:
+def racing(
+    task: Task,
+    seed: int,
+    *,
+    caution: float = 1.0,
+    ranged: bool = False,
+    jobs: int | None = None,
+    width: int | None = None,
+) -> Any:
     """A MultiFidelitySearchCV, fitted."""
     return MultiFidelitySearchCV(
         task.estimator,
@@ -177,13 +186,14 @@ def racing(task: Task, seed: int, *, caution: float = 1.0, ranged: bool = False,
         clip=ranged,
         refit=False,
         n_jobs=jobs,
+        width=width,
         random_state=seed,
     ).fit(task.X, task.y)
 
 
-def multi_fidelity(task: Task, seed: int, *, caution: float = 1.0, ranged: bool = False) -> Found:
+def multi_fidelity(task: Task, seed: int, **settings: Any) -> Found:
     """MultiFidelitySearchCV, until it is sure."""
-    search = racing(task, seed, caution=caution, ranged=ranged)
+    search = racing(task, seed, **settings)
     return Found(int(search.best_index_), int(search.samples_fitted_), float(search.best_confidence_))
 
 
@@ -195,6 +205,7 @@ METHODS: dict[str, tuple[Method, float]] = {
     "Optuna, WilcoxonPruner": (optuna_wilcoxon, 1.0),
     "repeated folds and test": (repeated_and_tested, 0.5),
     "MultiFidelitySearchCV": (multi_fidelity, 1.0),
+    "  n_jobs=2": (partial(multi_fidelity, jobs=2), 1.0),
     "  caution=0": (partial(multi_fidelity, caution=0.0), 1.0),
     "  range alone": (partial(multi_fidelity, ranged=True), 0.1),
 }
@@ -248,32 +259,57 @@ def print_row(task: Task, row: Row) -> None:
     """Print what one method did."""
     count = len(row.found)
     samples = float(np.mean([found.samples for found in row.found]))
-    grid = len(task.candidates) * (FOLDS - 1) * len(task.X)
     claims = np.mean([found.claims for found in row.found])
     never = all(found.confidence is None for found in row.found)
     claimed = f"{'never':>6} {'-':>5}" if never else f"{claims:>6.2f} {row.wrong:>5}"
     low, high = binomtest(row.within, count).proportion_ci(0.95, "exact")
     print(
-        f"  {row.method:<24} {count:>8} {samples:>9,.0f} {samples / grid:>6.2f} {row.best / count:>5.2f} "
+        f"  {row.method:<24} {count:>8} {samples:>9,.0f} {samples / task.grid_samples:>6.2f} {row.best / count:>5.2f} "
         f"{row.within / count:>6.2f} {low:>6.2f} - {high:.2f} {claimed}",
         flush=True,
     )
 
 
-def print_times(task: Task, searches: int) -> None:
-    """Print how long searches take with 2 workers, in turn with a grid search, and how busy these were."""
-    racing(task, 0, jobs=2)
+@dataclass(frozen=True)
+class Timed:
+    """A search with 2 workers, beside a grid search with 2 workers that was run just before it."""
+
+    samples: float
+    """In samples of the grid search."""
+    time: float
+    """In seconds of the grid search."""
+    busy: float
+    """The share of the workers' time that was spent on fits."""
+
+
+def timed(task: Task, seed: int, width: int | None) -> Timed:
+    """Time both, one after the other: what else the machine does is then about the same for both."""
+    started = time.perf_counter()
+    GridSearchCV(task.estimator, task.grid, cv=task.folds(seed), refit=False, n_jobs=2).fit(task.X, task.y)
+    middle = time.perf_counter()
+    search = racing(task, seed, jobs=2, width=width)
+    taken = time.perf_counter() - middle
+    table = search.cv_results_
+    fitting = float(np.sum((table["mean_fit_time"] + table["mean_score_time"]) * table["n_fits"]))
+    samples = search.samples_fitted_ / task.grid_samples
+    return Timed(samples, taken / (middle - started), fitting / (2 * taken))
+
+
+def print_times(task: Task, searches: int, widths: Sequence[int | None]) -> None:
+    """Print what searches take with 2 workers, and how busy these are, for some widths in turn."""
+    # Workers start, and the plan is compiled, before anything counts.
+    timed(task, 10_000, widths[0])
+    found: dict[int | None, list[Timed]] = {width: [] for width in widths}
     for seed in range(searches):
-        started = time.perf_counter()
-        GridSearchCV(task.estimator, task.grid, cv=task.folds(seed), refit=False, n_jobs=2).fit(task.X, task.y)
-        middle = time.perf_counter()
-        search = racing(task, seed, jobs=2)
-        taken = time.perf_counter() - middle
-        table = search.cv_results_
-        busy = float(np.sum((table["mean_fit_time"] + table["mean_score_time"]) * table["n_fits"]))
+        for width in widths:
+            found[width].append(timed(task, seed, width))
+    for width, runs in found.items():
+        samples, times, busy = (np.array([getattr(one, name) for one in runs]) for name in ("samples", "time", "busy"))
+        low, high = np.quantile(times, [0.25, 0.75])
         print(
-            f"{task.name:<14} GridSearchCV {middle - started:>7.2f} s   MultiFidelitySearchCV {taken:>7.2f} s   "
-            f"ratio {taken / (middle - started):.2f}   fits {search.n_fits_}   busy {busy / (2 * taken):.2f}",
+            f"{task.name:<14} width {width or 'default':>7}   searches {searches}   samples {samples.mean():.2f} (at "
+            f"most {samples.max():.2f})   seconds, median {np.median(times):.2f} (half of them {low:.2f} to "
+            f"{high:.2f})   busy {np.median(busy):.2f}",
             flush=True,
         )
 
@@ -286,14 +322,15 @@ def main() -> None:
     parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--searches", type=int, default=20, help="seeds per method; the slow ones take fewer")
     parser.add_argument("--repeats", type=int, default=200, help="splits by which the truth is measured")
-    parser.add_argument("--times", action="store_true", help="seconds with 2 workers instead")
+    parser.add_argument("--times", action="store_true", help="beside GridSearchCV(n_jobs=2) instead, with 2 workers")
+    parser.add_argument("--widths", nargs="*", type=int, help="with --times: widths to try instead of the default")
     parser.add_argument("--json", type=Path, help="write all figures there")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning, module="optuna|sklearn")
     warnings.filterwarnings("ignore", message="WilcoxonPruner is experimental")
     if arguments.times:
         for name in arguments.tasks:
-            print_times(everything[name], arguments.searches)
+            print_times(everything[name], arguments.searches, arguments.widths or [None])
         return
     methods = [name for name in arguments.methods if not name.startswith("Optuna") or has_optuna()]
     written = []

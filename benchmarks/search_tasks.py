@@ -68,6 +68,11 @@ class Task:
         """How many samples a split leaves for training."""
         return len(self.splits(1, 0)[0][0])
 
+    @property
+    def grid_samples(self) -> int:
+        """How many samples GridSearchCV(cv=5) fits."""
+        return len(self.candidates) * (FOLDS - 1) * len(self.X)
+
     def splits(self, count: int, seed: int) -> list[Any]:
         """Random splits as MultiFidelitySearchCV makes them."""
         kind = StratifiedShuffleSplit if self.classes else ShuffleSplit

@@ -172,11 +172,11 @@ def log_of(found):
 
 
 def test_the_width_decides_and_not_the_number_of_jobs(iris):
-    one, two = (race(width=6, n_jobs=jobs, max_cost=40).fit(*iris) for jobs in (None, 2))
+    one, two = (race(width=3, n_jobs=jobs, max_cost=40).fit(*iris) for jobs in (None, 2))
     with parallel_config(backend="threading"):
         threads = race(n_jobs=2, max_cost=40).fit(*iris)
     assert log_of(one) == log_of(two) == log_of(threads)
-    assert two.study_.settings.width == threads.study_.settings.width == 6
+    assert two.study_.settings.width == threads.study_.settings.width == 3
     assert race(max_cost=3).fit(*iris).study_.settings.width == 1
     # Fits that nobody waits for any more do not count.
     for found in (one, two, threads):

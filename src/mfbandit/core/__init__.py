@@ -21,10 +21,12 @@ from mfbandit.core._ahead import (
     Copy,
     InFlight,
     any_out,
+    arms_sharing,
     copy_for,
     lag,
     plan_ahead,
     rows_at_once,
+    shared_lag,
 )
 from mfbandit.core._algorithm import Algorithm, Goal, afford, tally_for
 from mfbandit.core._block_order import block_order, block_seed, lane_seed, own_block, shuffle
@@ -127,6 +129,7 @@ __all__ = [
     "State",
     "afford",
     "any_out",
+    "arms_sharing",
     "arrays",
     "bind",
     "bits",
@@ -172,6 +175,7 @@ __all__ = [
     "reward_at",
     "root_of",
     "rows_at_once",
+    "shared_lag",
     "shuffle",
     "slot",
     "tally",

@@ -26,7 +26,20 @@ from mfbandit.core._state import PULLS, State, derive, new_state
 if TYPE_CHECKING:
     from mfbandit.core._algorithm import Algorithm
 
-__all__ = ["ROW_LIMIT", "WAIT", "Ahead", "Copy", "InFlight", "any_out", "copy_for", "lag", "plan_ahead", "rows_at_once"]
+__all__ = [
+    "ROW_LIMIT",
+    "WAIT",
+    "Ahead",
+    "Copy",
+    "InFlight",
+    "any_out",
+    "arms_sharing",
+    "copy_for",
+    "lag",
+    "plan_ahead",
+    "rows_at_once",
+    "shared_lag",
+]
 
 #: What a plan returns where nothing is worth planning before another row has counted.
 WAIT = -1
@@ -37,6 +50,8 @@ ROW_LIMIT = 64
 _NARROW, _GROWTH, _MOST = 10, 0.1, 2
 #: A stream is expected to be like its arm as if so many of its rewards had been.
 _PRIOR = 6.0
+#: So many arms share the pulls of a race for a while.
+_MANY = 100
 
 
 class InFlight(NamedTuple):
@@ -78,6 +93,8 @@ class Ahead:
     """Whether it begins with a pull of every arm, which is then repeated until the first have come back."""
     on_copy: bool = True
     """Whether it plans on a copy of the state with what is expected; otherwise `prepare` is told all it needs."""
+    shared: bool = False
+    """Whether a run is a few pulls of every arm, as a race with normal differences is, and not many of two."""
 
 
 @kernel
@@ -93,6 +110,26 @@ def lag(width: int, asked: int) -> int:
     while doubled < width:
         most, doubled = most + 1, 2 * doubled
     return int(min(most * width, width + int(_GROWTH * max(0, asked - _NARROW * width))))
+
+
+@kernel
+def shared_lag(width: int, asked: int, arms: int) -> int:
+    """The lag where pulls are shared evenly by so many arms that leave one by one; for 2 arms it is `lag`.
+
+    An arm that is beaten has been measured on as many blocks too many as plans were ahead, divided by the arms left. So
+    plans get ahead as the blocks do, not as the pulls: a race of a few blocks is over before that pays.
+
+    Examples
+    --------
+    >>> [shared_lag(8, asked, 20) for asked in (80, 800, 1600, 10_000)]
+    [8, 8, 16, 40]
+    """
+    return lag(width, 2 * asked // max(2, arms))
+
+
+def arms_sharing(ahead: Ahead, arms: int) -> int:
+    """How many arms, of so many, share the pulls of a run evenly; of very many most are out at once."""
+    return min(arms, _MANY) if ahead.shared else 2
 
 
 def rows_at_once(ahead: Ahead, width: int, rows: int) -> int:

@@ -152,9 +152,7 @@ class Search:
     def _new_study(self) -> Study:
         chosen = self.chosen
         left = None if chosen.max_cost is None else chosen.max_cost - self.lanes.pilot_cost
-        # More than run at once: plans follow the order of asking, and nobody should wait for a fit that takes longer.
-        ahead = 1 if self.workers.count == 1 else 2 * self.workers.count + 2
-        width = ahead if chosen.width is None else chosen.width
+        width = _default_width(self.workers.count) if chosen.width is None else chosen.width
         return create_study(
             self._problem(self.lanes),
             delta=chosen.delta,
@@ -291,6 +289,16 @@ class Search:
             "rungs_": list(lanes.rungs),
             "biases_": list(lanes.biases),
         }
+
+
+def _default_width(workers: int) -> int:
+    """How many fits are planned without each other's scores, by default.
+
+    One more than two workers make, so that none waits for the next: a fit that was planned before its candidate was out
+    is for nothing, and there are the more of them the farther plans are ahead. More workers wait for one another
+    more often, and get more.
+    """
+    return max(1, 2 * workers - 1)
 
 
 def _error_score(value: Any) -> Any:

@@ -112,6 +112,8 @@ class Workers(NamedTuple):
     """A row of a plan has at most so many pulls."""
     rows_limit: int
     """So many rows of a plan are asked for before the next one is made."""
+    sharing: int
+    """So many arms share the pulls evenly."""
     held: int
     """There is room for so many pulls that have not counted yet; `ANY` if they all count before the next plan."""
 

@@ -6,7 +6,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.core import ROW_LIMIT, Ahead, Algorithm, Floats, Ints, bind, has_blocks, lag, plan_ahead, rows_at_once
+from mfbandit.core import (
+    ROW_LIMIT,
+    Ahead,
+    Algorithm,
+    Floats,
+    Ints,
+    arms_sharing,
+    bind,
+    has_blocks,
+    lag,
+    plan_ahead,
+    rows_at_once,
+    shared_lag,
+)
 from mfbandit.simulation._block_trials import room_for_blocks
 from mfbandit.simulation._trial_loop import Prepared, Results
 from mfbandit.simulation._trials import Advance, Simulation, Simulator, unnoticed
@@ -52,6 +65,7 @@ def workers_of(simulation: Simulation, prepared: Prepared) -> Workers:
     problem, width = simulation.instance.problem, simulation.width
     durations = Durations() if simulation.durations is None else simulation.durations
     row_limit = rows_limit = held = ANY
+    sharing = 2
     if plans_ahead(prepared.algorithm, width):
         rows, most = prepared.setting.rows, lag(width, ANY)
         # Before a round is planned, fewer pulls than the lag are out beside the first round.
@@ -61,8 +75,9 @@ def workers_of(simulation: Simulation, prepared: Prepared) -> Workers:
             row_limit, held = ROW_LIMIT, most + 2 * rows * ROW_LIMIT
         if prepared.algorithm.ahead is not None:
             rows_limit = rows_at_once(prepared.algorithm.ahead, width, rows)
+            sharing = arms_sharing(prepared.algorithm.ahead, problem.n_arms)
     means, most_out = durations.means(problem), places(problem, width)
-    return Workers(width, most_out, means, durations.spread, row_limit, rows_limit, held)
+    return Workers(width, most_out, means, durations.spread, row_limit, rows_limit, sharing, held)
 
 
 class WideSimulator(Simulator):
@@ -79,7 +94,7 @@ class WideSimulator(Simulator):
         if plans_ahead(algorithm, self.simulation.width):
             look_ahead = plan_ahead(algorithm)
         else:
-            swaps[lag] = no_lag
+            swaps[shared_lag] = no_lag
             look_ahead = bind(plan_alone, plan=algorithm.plan)
         return bind(run_wide_trials, swaps, **prepared.parts, look_ahead=look_ahead, take_marked=ahead.take_marked)
 

@@ -26,6 +26,7 @@ from mfbandit.core import (
     layout,
     new_state,
     product,
+    shared_lag,
     slot,
     trial_key,
 )
@@ -95,8 +96,8 @@ def plan(problem: Arrays, params: Any, state: State, out: Ints) -> int:
 
 
 @kernel
-def no_lag(width: int, asked: int) -> int:
-    """Every round counts before the next one is planned: takes the place of `lag`."""
+def no_lag(width: int, asked: int, arms: int) -> int:
+    """Every round counts before the next one is planned: takes the place of `shared_lag`."""
     return 0
 
 
@@ -198,7 +199,7 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
     state, queue, flying, planned, out = trial.state, trial.queue, trial.flying, trial.planned, trial.out
     at, traced, spent, cut, full, rows = queue.at, 0, 0.0, False, False, 1
     while limits.stop_flag[0] == 0:
-        size, settled = size_of_row(queue), at[_ASKED] - lag(workers.width, at[_ASKED])
+        size, settled = size_of_row(queue), at[_ASKED] - shared_lag(workers.width, at[_ASKED], workers.sharing)
         if size > 0 and (cut or at[_COUNTED] + size <= settled or rows == WAIT):
             count_row(setting, state, queue, flying, key, noted)
             rows = 1

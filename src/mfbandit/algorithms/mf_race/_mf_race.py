@@ -318,5 +318,6 @@ class MFRace(Policy):
             rows=arms,
             memory=RaceMemory,
             evidence="blocks",
-            ahead=Ahead(prepare=note_flying, on_copy=False),
+            # Normal races end after a few blocks, on which plans must not be far ahead.
+            ahead=Ahead(prepare=note_flying, on_copy=False, shared=normal),
         )

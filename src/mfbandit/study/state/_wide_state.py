@@ -16,7 +16,19 @@ from typing import Any
 import numpy as np
 
 from mfbandit._checks import is_whole
-from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Ahead, Copy, InFlight, copy_for, lag, rows_at_once
+from mfbandit.core import (
+    PULLS,
+    ROUNDS,
+    ROW_LIMIT,
+    WAIT,
+    Ahead,
+    Copy,
+    InFlight,
+    arms_sharing,
+    copy_for,
+    rows_at_once,
+    shared_lag,
+)
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
@@ -84,7 +96,8 @@ class WideStudyState(StudyState):
     def _must_count(self) -> bool:
         """Whether a row has to count before the next round is planned."""
         end = self.round.next_end
-        settled = self.asked - lag(self.settings.width, self.asked)
+        arms = arms_sharing(self._ahead, self.settings.problem.n_arms)
+        settled = self.asked - shared_lag(self.settings.width, self.asked, arms)
         ends = self._cut or self.round.barrier < math.inf
         return 0 < end <= self.round.barrier and (ends or self._waits or self.round.first + end <= settled)
 
