@@ -5,7 +5,7 @@
 
 Sets of 200 candidates, drawn at random from wide ranges, on 8,000 samples. A lasso and an elastic net were chosen
 because a twentieth of the samples misleads about alike for them, and naive Bayes because it does not. Logistic
-regression and a decision tree were fixed before anybody had looked at them. All candidates are fitted on 60 random
+regression and a decision tree were fixed before anybody had looked at them. All candidates are fitted on 30 random
 splits at both fidelities. Searches then replay these scores: a random split is one of the recorded ones, drawn with
 replacement, so that the truth is the mean over these. A search runs on all samples alone, and with a twentieth as a
 cheap fidelity whose pair bias a pilot bounds, which is part of the cost. Pilot, bound and forecast are those of
@@ -296,7 +296,7 @@ def main() -> None:
     parser.add_argument("--searches", type=int, default=300, help="seeds per task (300)")
     parser.add_argument("--real", action="store_true", help="MultiFidelitySearchCV itself, some seconds each")
     parser.add_argument("--first", type=int, default=1000, help="the first seed (1000)")
-    parser.add_argument("--splits", type=int, default=60, help="recorded splits per task (60)")
+    parser.add_argument("--splits", type=int, default=30, help="recorded splits per task (30)")
     parser.add_argument("--tables", type=Path, help="keep recorded scores in this folder")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")

@@ -119,9 +119,9 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     n_jobs
         Fits that run at once, by joblib. Whoever is free is handed the next fit.
     width
-        How many fits are planned without each other's scores: by default two for each worker less one, so that none waits
-        for a slow fit. Decisions depend on it and on `random_state`, not on `n_jobs` or on who is faster: state it
-        to have the same search on any machine. 1 takes the fewest fits.
+        How many fits are planned without each other's scores: by default two for each worker less one, so that none
+        waits for a slow fit. Decisions depend on it and on `random_state`, not on `n_jobs` or on who is faster:
+        state it to have the same search on any machine. 1 takes the fewest fits.
     refit
         Whether to fit the best candidate on all data in the end.
     random_state

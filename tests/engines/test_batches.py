@@ -43,7 +43,7 @@ def test_batches_decide_as_single_pulls_do(size):
     assert all(len(fidelities) == 1 for fidelities in counted.fidelities)
 
 
-def test_a_batch_fails_as_a_whole_and_is_tried_again():
+def test_a_batch_fails_as_a_whole_and_is_tried_again(caplog):
     failed = []
 
     def once(pulls):
@@ -52,8 +52,12 @@ def test_a_batch_fails_as_a_whole_and_is_tried_again():
             raise ConnectionError("away")
         return [noisy(pull) for pull in pulls]
 
-    result = mf.identify(PROBLEM, Batches(once, 5), delta=0.2, progress=False, failure_patience=0.0)
-    assert failed
+    result = mf.identify(
+        PROBLEM, Batches(once, 5), delta=0.2, progress=False, failure_patience=0.0, policy="lucb-c:batch=5"
+    )
+    assert len(failed) == 5
+    assert len(caplog.messages) == 1
+    assert "and the 4 other pulls of its batch failed: ConnectionError: away" in caplog.messages[0]
     assert result.status == "certified"
 
 

@@ -264,6 +264,13 @@ def test_scores_that_are_none(score):
         setup.grade(first_pulls(setup, 1)[0])
 
 
+def test_a_score_that_is_none_ends_the_run_and_is_paid_once():
+    setup = judging(lambda answer, item: 7.0)
+    with pytest.raises(RewardError, match=r"arm .* at fidelity 'judge': grader 'judge' gave 7.0 for candidate"):
+        setup.identify(progress=False)
+    assert setup.bill().graders[0].paid == 1
+
+
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [

@@ -2,6 +2,7 @@
 
 import math
 import random
+import warnings
 
 import pytest
 from scipy.stats import binomtest
@@ -79,6 +80,26 @@ def test_grades_are_shared_with_the_race_and_the_order_is_not():
     assert gate.result.seed == judging(0.9).compare("new", "old", margin=0.1, progress=False).result.seed
 
 
+class Model:
+    """A candidate whose content cannot be told."""
+
+    def __init__(self, skill):
+        self.skill = skill
+
+
+def test_a_candidate_without_content_has_a_new_order_in_every_run(tmp_path):
+    def grade(answer, item):
+        return float(item % 10 < answer.skill)
+
+    setup = Judging({"new": Model(9), "old": Model(2)}, range(50), [Grader("human", grade, price=1.0)])
+    first, second = (setup.compare("new", "old", progress=False).result.seed for _ in range(2))
+    assert first != second
+    assert setup.compare("new", "old", progress=False, seed=5).result.seed == 5
+    stored = {"storage": f"sqlite:///{tmp_path / 's.db'}", "progress": False}
+    with pytest.raises(InvalidInput, match="content of 'new' and 'old', which cannot be told: state seed="):
+        setup.compare("new", "old", **stored)
+
+
 def test_equal_answers_pass_the_gate_without_a_grade(tmp_path):
     setup = judging(0.8, respond=lambda candidate, item: "yes")
     gate = setup.compare("new", "old", progress=False)
@@ -87,7 +108,9 @@ def test_equal_answers_pass_the_gate_without_a_grade(tmp_path):
     stored = {"storage": f"sqlite:///{tmp_path / 's.db'}", "progress": False}
     setup = judging(0.9, cache=tmp_path / "grades")
     first = setup.compare("new", "old", max_cost=20, **stored)
-    again = judging(0.9, cache=tmp_path / "grades").compare("new", "old", **stored)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = judging(0.9, cache=tmp_path / "grades").compare("new", "old", **stored)
     assert (first.verdict, again.verdict) == ("undecided", "not worse")
     assert again.cost > first.cost
     assert mf.load_study(stored["storage"]).name == "compare new with old"

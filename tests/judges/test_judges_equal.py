@@ -169,6 +169,8 @@ def test_a_stored_study_finds_what_was_compared(tmp_path):
     assert (part.best, part.cost) == (whole.best, pytest.approx(whole.cost))
     with pytest.raises(StudyError, match="another problem"):
         World().judging().identify(name="one", **run)
+    with pytest.warns(UserWarning, match="same is not the function by which study 'one' has compared answers so far"):
+        World().judging(cache=tmp_path / "one", same=lambda x, y: x.lower() == y.lower()).identify(name="one", **run)
     with pytest.raises(StudyError, match=r"the cache has no answers to item \d+ .* resume it with the cache"):
         World().judging(cache=tmp_path / "lost").identify(name="one", **run)
     # Without a file, every candidate has grades of its own.

@@ -7,6 +7,7 @@ of delta, either answer is certified, and the certificate is that of a race.
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -106,14 +107,25 @@ def present_problem(problem: Problem, new: str, old: str, margin: float) -> Prob
     return Problem([old, new], problem.fidelities, reward, truth=words, blocks=problem.blocks, order=problem.order)
 
 
-def comparison_seed(candidates: Mapping[str, Any], new: str, old: str, items: Sequence[Any]) -> int:
+def comparison_seed(candidates: Mapping[str, Any], new: str, old: str, items: Sequence[Any], stored: bool) -> int:
     """A seed that depends on what is compared, and on nothing else.
 
     A new candidate is often made by somebody who saw how the last one did on the first items. So it must meet the items
-    in an order of its own; and a gate that is run again must say the same again.
+    in an order of its own; and a gate that is run again must say the same again. Nobody can tell whether a candidate
+    without content (a function, a model) is the one of the last run: it has a new order in every run.
     """
+    compared = new, candidates[new], old, candidates[old]
     try:
-        key = content_key("comparison", new, candidates[new], old, candidates[old], list(items))
-    except InvalidInput:  # things whose content cannot be told
-        key = content_key("comparison", new, old, len(items))
+        content_key("candidate", *compared)
+    except InvalidInput:
+        if stored:
+            raise InvalidInput(
+                f"a comparison in a storage draws the order of the items from the content of {new!r} and {old!r}, which "
+                "cannot be told: state seed=, another one for every version of a candidate"
+            ) from None
+        return secrets.randbits(48)
+    try:
+        key = content_key("item", *compared, list(items))
+    except InvalidInput:  # items that can only be counted
+        key = content_key("item", *compared, len(items))
     return int(key[:12], 16)

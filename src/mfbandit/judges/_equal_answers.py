@@ -16,14 +16,19 @@ What makes this right is that a block is either graded for all who are measured 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import reprlib
+import sys
+import types
+import warnings
 from collections.abc import Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mfbandit.errors import MfbanditError, StudyError
-from mfbandit.judges.kept import Subject
+from mfbandit.errors import InvalidInput, MfbanditError, StudyError
+from mfbandit.judges.kept import Subject, content_key
 from mfbandit.study import load_study
 from mfbandit.study.api import DEFAULT_NAME
 
@@ -32,7 +37,10 @@ if TYPE_CHECKING:
     from mfbandit.model import Pull
     from mfbandit.study import Study
 
-__all__ = ["EqualAnswers", "equal", "guarded", "refuse_return"]
+__all__ = ["EqualAnswers", "equal", "guarded", "refuse_return", "same_digest"]
+
+#: Where a cache keeps the digest of `same`, beside what was found by it: no grader has an empty name.
+_SAME = ("", 0)
 
 
 def equal(first: Any, second: Any) -> bool:
@@ -84,6 +92,7 @@ def refuse_return(storage: Any, name: str | None, wanted: Mapping[str, Any]) -> 
 def guarded(same: Any) -> Any:
     """A function that says whether two answers are the same, with a sentence for what it raises."""
 
+    @wraps(same, assigned=(), updated=())
     def asked(first: Any, second: Any) -> bool:
         try:
             found = same(first, second)
@@ -97,11 +106,53 @@ def guarded(same: Any) -> Any:
     return asked
 
 
+def same_digest(same: Any) -> str:
+    """A digest of what a function does, as far as its code and what it has closed over can tell.
+
+    Examples
+    --------
+    >>> same_digest(lambda x, y: x == y) == same_digest(lambda x, y: x == y)
+    True
+    >>> same_digest(lambda x, y: x == y) == same_digest(lambda x, y: x.lower() == y.lower())
+    False
+    """
+    # Other versions of Python put the same code otherwise, and say nothing about a change.
+    version = ".".join(map(str, sys.version_info[:2]))
+    return f"{version} {content_key('same', _told(inspect.unwrap(same)))}"
+
+
+def _told(thing: Any) -> Any:
+    """What a function or a value is, as far as can be told."""
+    if isinstance(thing, types.CodeType):
+        return thing.co_code, list(thing.co_names), [_told(one) for one in thing.co_consts]
+    if isinstance(thing, types.FunctionType):
+        inner = [_told(cell.cell_contents) for cell in thing.__closure__ or ()]
+        return _told(thing.__code__), [_told(one) for one in thing.__defaults__ or ()], inner
+    try:
+        return content_key("same", thing)
+    except InvalidInput:
+        return type(thing).__qualname__, getattr(thing, "__qualname__", "")
+
+
 class EqualAnswers:
     """Says of which blocks of a race all answers are the same."""
 
     def __init__(self, study: Study, grading: Grading) -> None:
         self._study, self._grading = study, grading
+        self._warn_of_change()
+
+    def _warn_of_change(self) -> None:
+        """Say so if answers were compared by another function so far."""
+        if not self._study.storage.url:
+            return
+        digest, place = same_digest(self._grading.answering.same), (self._study.identity, *_SAME)
+        before = self._grading.cache.equal(*place) or self._grading.cache.keep_equal(*place, digest)
+        if before != digest and before.split()[0] == digest.split()[0]:
+            warnings.warn(
+                f"same is not the function by which study {self._study.name!r} has compared answers so far: what it "
+                "found the same stays so; if it was wrong, begin a new study (name=)",
+                stacklevel=6,
+            )
 
     def worth(self, pull: Pull) -> list[str]:
         """The candidates whose answers to compare for a pull; none if they may cost more than a grade does.

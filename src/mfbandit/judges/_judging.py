@@ -204,6 +204,7 @@ class Judging:
         settings
             As for `identify`; delta (0.05) is the probability with which the verdict may be wrong. The seed is made
             from the content of the two and of the items, so that a changed candidate meets the items in a new order.
+            A candidate without content (a function, a model) has a new order in every run, unless you state a seed.
 
         Returns
         -------
@@ -227,8 +228,10 @@ class Judging:
                 f"compare is a race of two candidates on shared items, got policy {settings['policy']!r}"
             )
         present_problem(self.problem, new, old, 0.0)  # refuses names that are none
-        settings = {"seed": comparison_seed(self.candidates, new, old, self.items), **settings}
-        if settings.get("storage") is not None:
+        stored = settings.get("storage") is not None
+        if settings.get("seed") is None:
+            settings["seed"] = comparison_seed(self.candidates, new, old, self.items, stored)
+        if stored:
             settings.setdefault("name", f"compare {new} with {old}")
         problem = present_problem(self.problem, new, old, float(margin))
         scoring = replace(self._scoring, present={new: float(margin)})

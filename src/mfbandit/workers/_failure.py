@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, RewardError, StudyError
 
 __all__ = [
     "LASTING",
+    "REFUSED",
     "TEMPORARY",
     "UNKNOWN",
     "Failure",
@@ -25,8 +26,9 @@ __all__ = [
     "reason",
 ]
 
-#: Whether an error will pass: it says so, it will not, or nothing is known.
-TEMPORARY, LASTING, UNKNOWN = "temporary", "lasting", "unknown"
+#: Whether an error will pass: it says so, it will not, or nothing is known; or an evaluator says itself that what it
+#: got is no reward.
+TEMPORARY, LASTING, UNKNOWN, REFUSED = "temporary", "lasting", "unknown", "refused"
 #: Errors that waiting does not mend.
 _LASTING = (NameError, SyntaxError, ImportError, NotImplementedError, MemoryError, InvalidInput, SystemExit)
 #: Class names by which clients of services tell that they may be asked again.
@@ -89,10 +91,8 @@ def reason(error: BaseException) -> str:
     >>> reason(ValueError("no answer")), reason(KeyError()), reason(StudyError("it took too long"))
     ('ValueError: no answer', 'KeyError', 'it took too long')
     """
-    cause = getattr(error, "cause", None)
-    if isinstance(cause, BaseException):  # Ray wraps what was raised on another machine.
-        error = cause
-    if isinstance(error, StudyError):
+    error = _raised(error)
+    if isinstance(error, StudyError | RewardError):
         return str(error)
     text = str(error).strip()
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -118,7 +118,15 @@ def describe(error: BaseException) -> Failure:
     kind = TEMPORARY if waits else next((kind for kind in map(_kind, chain) if kind != UNKNOWN), UNKNOWN)
     if isinstance(error, (*_LASTING, WorkerDied, KeyboardInterrupt)):
         kind = LASTING
+    if isinstance(_raised(error), RewardError):
+        kind = REFUSED
     return Failure(reason(error), kind, waits[0] if waits else None)
+
+
+def _raised(error: BaseException) -> BaseException:
+    """What an evaluation raised: Ray wraps what was raised on another machine."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, BaseException) else error
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

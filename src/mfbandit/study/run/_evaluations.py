@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from mfbandit.formatting import shown
 from mfbandit.model import Fidelity, Outcome, Pull
 from mfbandit.study.run._folders import FolderStore
-from mfbandit.workers import Batch, Batches, Engine, Evaluate
+from mfbandit.workers import Batch, Batches, Engine, Evaluate, TookTooLong
 
 __all__ = ["Evaluation", "Evaluations", "batch_size", "tasks_of"]
 
 #: How often to look whether evaluations left the queue of their engine, as a share of the timeout.
 _LOOKS = 0.2
+#: Letters of a reason in a warning; all of it is in the log of the study.
+_LONGEST = 300
 
 
 @dataclass(eq=False)
@@ -87,10 +90,17 @@ class Evaluations:
         #: A pull may be out again while one that was given up still runs, so it is futures that report.
         self._numbers: dict[Future[Any], dict[int, None]] = {}
         self._reports: SimpleQueue[Future[Any] | None] = SimpleQueue()
+        #: The task of which it was said last that it failed.
+        self._said_of: Future[Any] | None = None
 
     def __len__(self) -> int:
         """How many are out."""
         return len(self._out)
+
+    @property
+    def too_late(self) -> TookTooLong:
+        """What went wrong with an evaluation that is overdue."""
+        return TookTooLong(self.timeout or 0.0)
 
     @property
     def pulls(self) -> list[Pull]:
@@ -144,6 +154,17 @@ class Evaluations:
                 report = self._reports.get_nowait()
         except Empty:
             return found
+
+    def failure_line(self, evaluation: Evaluation, said: str) -> str:
+        """What to say of a failure; empty for the others of a batch, which failed with its first one."""
+        if evaluation.future is self._said_of:
+            return ""
+        self._said_of, task = evaluation.future, self._numbers.get(evaluation.future, {})
+        others = f" and the {len(task) - 1} other pulls of its batch" if len(task) > 1 else ""
+        return (
+            f"arm {evaluation.pull.arm!r} at fidelity {evaluation.pull.fidelity!r}{others} failed: "
+            f"{shown(' '.join(said.split()), _LONGEST)}"
+        )
 
     def forget(self, evaluation: Evaluation) -> None:
         """Wait no longer for an evaluation."""

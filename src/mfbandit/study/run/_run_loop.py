@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from mfbandit._checks import is_number, whole_number
 from mfbandit.errors import InvalidInput, RewardError, StudyError
-from mfbandit.formatting import shown
 from mfbandit.model import Pull
 from mfbandit.study.run._backoff import Backoff
 from mfbandit.study.run._evaluations import Evaluation, Evaluations, batch_size, tasks_of
@@ -24,7 +23,7 @@ from mfbandit.study.run._folders import Folders, open_folders
 from mfbandit.study.run._interrupts import Interrupts
 from mfbandit.study.run._run_async import refuse_to_block
 from mfbandit.study.run._study_display import Display, make_display
-from mfbandit.workers import Command, Evaluate, Ray, Resources, TookTooLong, check_timeout, describe, make_engine
+from mfbandit.workers import REFUSED, Command, Evaluate, Ray, Resources, check_timeout, describe, make_engine
 
 if TYPE_CHECKING:
     from mfbandit.study._result import Result
@@ -47,8 +46,6 @@ _CHECK_SECONDS = 1.0
 _MOST_HELD = 100
 #: How long evaluations may go on after Ctrl-C.
 _GRACE_SECONDS = 3.0
-#: Letters of a reason in the warning; all of it is in the log of the study.
-_LONGEST = 300
 
 
 def optimize(
@@ -209,7 +206,7 @@ class _Run:
         # In the order of their ends: a success must not excuse failures that come after it, nor the other way round.
         for evaluation in done:
             if (error := evaluation.error()) is not None:
-                self._failed(evaluation.pull, error)
+                self._failed(evaluation, error)
             elif evaluation.pull.id in told and (said := self.backoff.succeeded(evaluation.pull)):
                 self.display.say(said)
             self.running.forget(evaluation)
@@ -233,8 +230,8 @@ class _Run:
     def _end_what_takes_too_long(self) -> None:
         """End evaluations whose time is over: they have failed."""
         for evaluation in self.running.overdue():
+            self._failed(evaluation, self.running.too_late)
             self.running.end(evaluation)
-            self._failed(evaluation.pull, TookTooLong(self.running.timeout or 0.0))
 
     def _call_back(self) -> None:
         if self.callback is None:
@@ -276,22 +273,24 @@ class _Run:
             self.study.tell_all(rewards)
         return {pull.id for pull, _ in rewards}
 
-    def _failed(self, pull: Pull, error: BaseException) -> None:
+    def _failed(self, evaluation: Evaluation, error: BaseException) -> None:
         """Record a failure of a pull, unless it is none of its own."""
+        pull, failure = evaluation.pull, describe(error)
+        if failure.kind == REFUSED:
+            self._refuse(pull, RewardError(failure.said))
+            return
         self.held[pull.id] = pull
         if self.interrupts.count:  # it may have failed because of Ctrl-C; held pulls are given back
             return
         self.running.engine.check(error)
-        failure = describe(error)
         before = len(self.study.current().failures.get(pull.id, ()))
         paused = self.backoff.until_probe() is not None
         verdict = self.backoff.failed(pull, failure, self.study.settings.retries - before)
         _logger.debug("the failure of pull %d", pull.id, exc_info=error)
         if verdict.said:
             _logger.warning("%s: %s", self.study.name, verdict.said)
-        elif not paused:
-            short = shown(" ".join(failure.said.split()), _LONGEST)
-            _logger.warning("arm %r at fidelity %r failed: %s", pull.arm, pull.fidelity, short)
+        elif not paused and (line := self.running.failure_line(evaluation, failure.said)):
+            _logger.warning(line)
         if not verdict.counted:
             return
         if verdict.blameless and self.study.settings.on_failure != "stop":
