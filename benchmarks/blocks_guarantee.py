@@ -5,6 +5,9 @@
 
 - null: parametric races, all arms equal but for a best one that is ahead by next to nothing, up to block 300 (100
   with 50 arms). Counted is not only a wrong answer: the best arm must not ever be beaten.
+- near: 60 arms and an epsilon; the best is ahead of all others by 1.001 times epsilon, or of every third while the rest
+  lie behind by up to three times that. Counted are answers that are claimed to be within epsilon and are not. With more
+  than 50 arms, races with normal differences have a process of the leader, too.
 - permuted: recorded test sets, a few arms and items at a time, with arms permuted at random within each item; the
   truth is that of the permuted table. Counted are wrong answers.
 - centred: recorded scores that are taken for normal, on at least 100 blocks, each arm shifted to the same mean;
@@ -41,6 +44,8 @@ GAPS = (1e-6, 0.01)
 KINDS = ("0/1", "normal")
 #: By how many blocks a null race ends, by the number of arms.
 LAST = {2: 300, 5: 300, 50: 100}
+#: Arms of races with an epsilon, which are more than 50, and epsilon for each kind.
+MANY, NEAR = 60, {"0/1": 0.2, "normal": 0.7}
 #: Arms and items of a permuted part of a test set, and how many such parts are raced on.
 PART, PARTS = (8, 150), 20
 #: Blocks of a race that is chased cell by cell.
@@ -109,6 +114,29 @@ def nulls(runs: int, only: str) -> Iterator[Count]:
         if only in null_words(kind, arms, rho, gap):
             for delta in DELTAS:
                 yield null_count(kind, arms, rho, gap=gap, delta=delta, runs=runs)
+
+
+def near_count(kind: str, rho: float, ties: str, *, delta: float, runs: int) -> Count:
+    """How often an answer is claimed to be within epsilon of the best of many arms, and is not."""
+    epsilon = NEAR[kind]
+    flat = null(kind, MANY, rho, 0.0)
+    means = np.full((MANY, 1), 0.5)
+    if ties == "a third":
+        means -= epsilon * 2.0 * (np.arange(MANY) % 3 > 0)[:, None] * np.linspace(0.0, 1.0, MANY)[:, None]
+    means[1] = 0.5 + 1.001 * epsilon
+    # The likeliest answers are wrong by a thousandth of epsilon, which is more than any rounding.
+    instance = mf.Instance(flat.problem, means, flat.law)
+    done = mf.simulate(instance, delta=delta, epsilon=epsilon, trials=runs, seed=6, max_pulls=MANY * 300)
+    what = f"{kind}, K = {MANY}, rho = {rho:g}, epsilon {epsilon:g}, ties: {ties}"
+    return Count("near", what, delta, int(done.wrong.sum()), runs)
+
+
+def nears(runs: int, only: str) -> Iterator[Count]:
+    """All races of many arms with an epsilon."""
+    for kind, rho, ties in itertools.product(KINDS, (0.0, 0.5), ("all", "a third")):
+        if only in f"{kind}, rho = {rho:g}, ties: {ties}":
+            for delta in DELTAS:
+                yield near_count(kind, rho, ties, delta=delta, runs=runs)
 
 
 def permuted(instance: mf.Instance, seed: int) -> mf.Instance:
@@ -293,18 +321,18 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all counts to this file, too")
     arguments = parser.parse_args()
     kept = []
-    print(f"{'part':10} {'what':48} {'delta':>6} {'wrong':>7} {'rate':>8} {'chance':>9}")
+    print(f"{'part':10} {'what':56} {'delta':>6} {'wrong':>7} {'rate':>8} {'chance':>9}")
     for part in arguments.parts:
         for count in PLACES[part](arguments.runs, arguments.only):
             kept.append({**asdict(count), "rate": count.rate, "chance": count.chance})
             more = "  more than delta" if count.chance < 1e-4 else ""
             numbers = f"{count.delta:6} {count.wrong:7} {count.rate:8.4f} {count.chance:9.3g}"
-            print(f"{part:10} {count.what:48} {numbers}{more}", flush=True)
+            print(f"{part:10} {count.what:56} {numbers}{more}", flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps(kept, indent=1) + "\n")
 
 
-PLACES = {"null": nulls, "permuted": permutations, "centred": centrings, "chased": chases}
+PLACES = {"null": nulls, "near": nears, "permuted": permutations, "centred": centrings, "chased": chases}
 
 if __name__ == "__main__":
     main()

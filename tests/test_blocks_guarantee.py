@@ -58,6 +58,13 @@ def test_the_best_of_many_arms_is_rarely_beaten(bench, kind, rho, runs):
         assert count.chance > LEVEL, count
 
 
+def test_many_arms_with_an_epsilon_are_rarely_wrong(bench, times):
+    """The leader has a process of its own from 51 arms on."""
+    for delta in (0.2, 0.05):
+        count = bench.near_count("normal", 0.5, "a third", delta=delta, runs=100 * times)
+        assert count.chance > LEVEL, count
+
+
 def test_what_is_beaten_is_seen(bench):
     """The count of beaten arms is not 0 by construction: an arm that is far behind is always in it."""
     problem = mf.Problem(5, [("only", 1.0)], "bernoulli", blocks="unlimited")
