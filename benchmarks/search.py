@@ -307,7 +307,7 @@ def print_times(task: Task, searches: int, widths: Sequence[int | None]) -> None
         samples, times, busy = (np.array([getattr(one, name) for one in runs]) for name in ("samples", "time", "busy"))
         low, high = np.quantile(times, [0.25, 0.75])
         print(
-            f"{task.name:<14} width {width or 'default':>7}   searches {searches}   samples {samples.mean():.2f} (at "
+            f"{task.name:<14} width {width or 'default':>7}   searches {searches}   samples {samples.mean():.3f} (at "
             f"most {samples.max():.2f})   seconds, median {np.median(times):.2f} (half of them {low:.2f} to "
             f"{high:.2f})   busy {np.median(busy):.2f}",
             flush=True,

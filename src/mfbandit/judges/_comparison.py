@@ -120,8 +120,8 @@ def comparison_seed(candidates: Mapping[str, Any], new: str, old: str, items: Se
     except InvalidInput:
         if stored:
             raise InvalidInput(
-                f"a comparison in a storage draws the order of the items from the content of {new!r} and {old!r}, which "
-                "cannot be told: state seed=, another one for every version of a candidate"
+                f"a comparison in a storage draws the order of the items from the content of {new!r} and {old!r}, "
+                "which cannot be told: state seed=, another one for every version of a candidate"
             ) from None
         return secrets.randbits(48)
     try:

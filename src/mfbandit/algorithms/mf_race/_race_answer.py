@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.algorithms.mf_race._race_lanes import lane_mean, mean_on_first
+from mfbandit.algorithms.mf_race._race_lanes import lane_mean, leader_at_first, mean_on_first
 from mfbandit.algorithms.mf_race._race_memory import RaceParams
 from mfbandit.core import Arrays, State, kernel
 
@@ -67,6 +67,10 @@ def ahead_of_all(problem: Arrays, params: RaceParams, state: State, lane: int) -
 def recommend(problem: Arrays, params: RaceParams, state: State) -> int:
     """The answer so far: by the truest lane if there is any reward."""
     lane = problem.truest if state.blocks.opened[problem.truest] > 0 else problem.order[state.own.lane[0]]
+    led = leader_at_first(problem, state, lane) if params.epsilon > 0.0 else -1
+    if led >= 0:
+        # It is of the leader that being within epsilon is shown, and whoever is ahead on a few blocks is no better.
+        return int(led)
     if params.early or params.limit < math.inf:
         return int(ahead_of_all(problem, params, state, lane))
     return int(highest_mean(problem, state, lane))

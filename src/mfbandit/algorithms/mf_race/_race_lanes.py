@@ -16,6 +16,7 @@ __all__ = [
     "TRIED",
     "first_of",
     "lane_mean",
+    "leader_at_first",
     "leave_lane",
     "mean_on_first",
     "most_planned",
