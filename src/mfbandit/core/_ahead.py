@@ -36,6 +36,7 @@ __all__ = [
     "arms_sharing",
     "copy_for",
     "lag",
+    "lag_of",
     "plan_ahead",
     "rows_at_once",
     "shared_lag",
@@ -130,6 +131,11 @@ def shared_lag(width: int, asked: int, arms: int) -> int:
 def arms_sharing(ahead: Ahead, arms: int) -> int:
     """How many arms, of so many, share the pulls of a run evenly; of very many most are out at once."""
     return min(arms, _MANY) if ahead.shared else 2
+
+
+def lag_of(ahead: Ahead, width: int, asked: int, arms: int) -> int:
+    """The lag of an algorithm that plans among so many arms."""
+    return shared_lag(width, asked, arms_sharing(ahead, arms))
 
 
 def rows_at_once(ahead: Ahead, width: int, rows: int) -> int:

@@ -16,19 +16,7 @@ from typing import Any
 import numpy as np
 
 from mfbandit._checks import is_whole
-from mfbandit.core import (
-    PULLS,
-    ROUNDS,
-    ROW_LIMIT,
-    WAIT,
-    Ahead,
-    Copy,
-    InFlight,
-    arms_sharing,
-    copy_for,
-    rows_at_once,
-    shared_lag,
-)
+from mfbandit.core import PULLS, ROUNDS, ROW_LIMIT, WAIT, Ahead, Copy, InFlight, copy_for, lag_of, rows_at_once
 from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
@@ -96,8 +84,7 @@ class WideStudyState(StudyState):
     def _must_count(self) -> bool:
         """Whether a row has to count before the next round is planned."""
         end = self.round.next_end
-        arms = arms_sharing(self._ahead, self.settings.problem.n_arms)
-        settled = self.asked - shared_lag(self.settings.width, self.asked, arms)
+        settled = self.asked - lag_of(self._ahead, self.settings.width, self.asked, self.settings.problem.n_arms)
         ends = self._cut or self.round.barrier < math.inf
         return 0 < end <= self.round.barrier and (ends or self._waits or self.round.first + end <= settled)
 
