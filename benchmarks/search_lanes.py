@@ -5,7 +5,8 @@
 
 Sets of 200 candidates, drawn at random from wide ranges, on 8,000 samples. A lasso and an elastic net were chosen
 because a twentieth of the samples misleads about alike for them, and naive Bayes because it does not. Logistic
-regression and a decision tree were fixed before anybody had looked at them. All candidates are fitted on 30 random
+regression and a decision tree were fixed before anybody had looked at them, and are not in
+the docs yet. All candidates are fitted on 30 random
 splits at both fidelities. Searches then replay these scores: a random split is one of the recorded ones, drawn with
 replacement, so that the truth is the mean over these. A search runs on all samples alone, and with a twentieth as a
 cheap fidelity whose pair bias a pilot bounds, which is part of the cost. Pilot, bound and forecast are those of
