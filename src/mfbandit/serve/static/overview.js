@@ -11,7 +11,7 @@ const beside = make("section", { hidden: true }, make("h2", {}, "Side by side"),
 const chart = new Chart({ x: "cost", label: "confidence", y: { range: [0, 1.04] } });
 beside.append(chart.element);
 const chosen = new Map();
-let studies = [];
+let studies = null; // not known before the server has told
 
 function line(study) {
   const link = make("a", { href: `${root}/study/${encodeURIComponent(study.study)}`, class: "name clip" }, make("bdi", {}, shown(study.study, 200)));
@@ -26,6 +26,10 @@ function line(study) {
 }
 
 function show() {
+  if (studies === null) {
+    fill(list, make("p", {}, "The studies are being opened…"));
+    return;
+  }
   const more = studies.find((study) => study.more !== undefined)?.more;
   const lines = studies.filter((study) => study.study !== undefined).map(line);
   if (!lines.length) {
@@ -70,4 +74,5 @@ listen("/api/overview/events", {
   studies: (found) => ((studies = found.studies), show()),
   trouble: (found) => (said.textContent = found.error),
 }, (sentence) => (said.textContent = sentence), ["/api/studies"]);
+show();
 setInterval(show, 5000);
