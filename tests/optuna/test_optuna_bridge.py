@@ -11,7 +11,7 @@ from scipy import stats
 import mfbandit as mf
 import optuna
 from mfbandit.errors import InvalidInput
-from mfbandit.optuna import EvidencePruner, confirm
+from mfbandit.optuna import EvidencePruner, confirm, race
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 PAGE = Path(__file__).parents[2] / "docs" / "optuna.md"
@@ -86,6 +86,35 @@ def test_trials_with_the_same_parameters_are_one():
 def test_what_cannot_be_confirmed_is_refused(study, options, said):
     with pytest.raises(InvalidInput, match=re.escape(said)):
         confirm(study, noisy(0), **options)
+
+
+@pytest.mark.parametrize("space", [{"x": optuna.distributions.FloatDistribution(0, 1)}, None])
+def test_candidates_join_while_the_race_runs_and_the_sampler_is_told(space):
+    study = optuna.create_study(direction="minimize", sampler=optuna.samplers.RandomSampler(seed=3))
+    asked = []
+
+    def evaluate(trial, pull):
+        noise = np.random.default_rng([pull.block_seed, trial.number]).uniform(-0.02, 0.02)
+        asked.append(trial.number)
+        return 0.1 + 0.8 * trial.params["x"] + noise
+
+    given = space or (lambda trial: trial.suggest_float("x", 0, 1))
+    found = race(study, evaluate, 6, given, score_range=(0, 1), at_once=3, epsilon=0.02, progress=False)
+    assert found.result.status == "certified"
+    assert len(study.trials) == 6
+    assert {trial.state.name for trial in study.trials} == {"COMPLETE"}
+    assert found.best_params["x"] == pytest.approx(min(trial.params["x"] for trial in study.trials), abs=0.025)
+    first = {number: asked.index(number) for number in range(6)}
+    assert first[3] > 3 * 3  # it came when somebody was out
+    assert study.trials[found.best_trial.number].value == pytest.approx(0.1 + 0.8 * found.best_params["x"], abs=0.02)
+
+
+def test_a_race_that_runs_out_of_money_says_so():
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=3))
+    space = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    found = race(study, lambda trial, pull: 0.5, 6, space, score_range=(0, 1), max_cost=30, progress=False)
+    assert found.result.status == "max_cost"
+    assert len(found.trials) == 5
 
 
 def folds(trial, values):

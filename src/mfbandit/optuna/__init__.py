@@ -6,7 +6,8 @@ What stands here is for other rooms; modules with an underscore are private to t
 rooms above it in CONTRIBUTING.md.
 """
 
+from mfbandit.optuna._arrivals import race
 from mfbandit.optuna._confirm import Confirmation, confirm
 from mfbandit.optuna._evidence_pruner import EvidencePruner
 
-__all__ = ["Confirmation", "EvidencePruner", "confirm"]
+__all__ = ["Confirmation", "EvidencePruner", "confirm", "race"]

@@ -15,7 +15,7 @@ from mfbandit.optuna._library import FrozenTrial, Study, TrialState, sign_of
 from mfbandit.study import Result
 from mfbandit.study.api import identify
 
-__all__ = ["Confirmation", "confirm"]
+__all__ = ["Confirmation", "OfTrials", "confirm", "reward_kind"]
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,9 @@ def confirm(
     if score_range is None and blocks != "unlimited":
         raise InvalidInput(f"blocks={blocks} is a finite set, which needs score_range=(low, high)")
     problem = Problem(
-        list(trials), [Fidelity("fresh block", cost=1.0)], blocks=blocks, reward=_reward_kind(score_range, sign)
+        list(trials), [Fidelity("fresh block", cost=1.0)], blocks=blocks, reward=reward_kind(score_range, sign)
     )
-    return Confirmation(identify(problem, _OfTrials(trials, evaluate, sign), **options), trials, sign)
+    return Confirmation(identify(problem, OfTrials(trials, evaluate, sign), **options), trials, sign)
 
 
 def best_trials(study: Study, top: int) -> dict[str, FrozenTrial]:
@@ -137,13 +137,13 @@ def best_trials(study: Study, top: int) -> dict[str, FrozenTrial]:
     return found
 
 
-class _OfTrials:
+class OfTrials:
     """Evaluates pulls by the trials that their arms are named after; more is better."""
 
     def __init__(self, trials: Mapping[str, FrozenTrial], evaluate: Callable[..., Any], sign: float) -> None:
         if not callable(evaluate):
             raise InvalidInput(f"evaluate must be a function of a trial and a pull, got {evaluate!r}")
-        self._trials, self._evaluate, self._sign = dict(trials), evaluate, sign
+        self._trials, self._evaluate, self._sign = trials, evaluate, sign
 
     def __call__(self, pull: Pull) -> Any:
         found = self._evaluate(self._trials[pull.arm], pull)
@@ -159,7 +159,8 @@ class _OfTrials:
         return self._sign * found if is_number(found) else found
 
 
-def _reward_kind(score_range: tuple[float, float] | None, sign: float) -> Bounded | Gaussian:
+def reward_kind(score_range: tuple[float, float] | None, sign: float) -> Bounded | Gaussian:
+    """The kind of rewards that scores are, the more the better."""
     if score_range is None:
         return Gaussian()
     low, high = sorted(sign * bound for bound in score_range)

@@ -1,0 +1,132 @@
+"""A race whose candidates come from an Optuna sampler while it runs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mfbandit._checks import whole_number
+from mfbandit.model import Fidelity, Problem, Pull
+from mfbandit.optuna._confirm import Confirmation, OfTrials, reward_kind
+from mfbandit.optuna._library import FrozenTrial, Study, sign_of
+from mfbandit.study import View
+from mfbandit.study.api import create_study
+
+__all__ = ["race"]
+
+#: What may be said of the race itself; the rest is about how it is run.
+_SETTINGS = ("delta", "epsilon", "max_cost", "seed", "width", "retries", "on_failure")
+
+
+def race(
+    study: Study,
+    evaluate: Callable[[FrozenTrial, Pull], Any],
+    n_arms: int,
+    space: Mapping[str, Any] | Callable[[Any], Any],
+    *,
+    score_range: tuple[float, float],
+    at_once: int = 5,
+    blocks: int | str = "unlimited",
+    **options: Any,
+) -> Confirmation:
+    """Race candidates of an Optuna sampler: as soon as one is beaten, the sampler is told of it, and sends another.
+
+    The answer is the best of all `n_arms` candidates, or within `epsilon` of it, with probability 1 - `delta`. A
+    candidate that joins later was made by what is known already, so it counts on later blocks only, and every place of
+    the race has its share of delta, taken or not.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        Where candidates come from, by ``study.ask``, and where they are told, by ``study.tell``: with the mean of their
+        scores when they are out, or at the end.
+    evaluate : callable
+        As for `confirm`.
+    n_arms : int
+        How many candidates take part in all.
+    space : mapping or callable
+        What to sample: ``{"x": optuna.distributions.FloatDistribution(0, 1)}``, or a function that gets a trial and
+        calls ``trial.suggest_float("x", 0, 1)`` and the like.
+    score_range : (float, float)
+        The range of scores: evidence about candidates that join later rests on it.
+    at_once : int
+        How many race at a time; the next one comes when fewer are left.
+    blocks : int or "unlimited"
+        As for `confirm`.
+    **options
+        `delta`, `epsilon`, `max_cost`, `seed` and others of `mfbandit.create_study`; `workers`, `engine`, `progress`,
+        `timeout` and others of `Study.optimize`. The race is kept in memory.
+
+    Returns
+    -------
+    Confirmation
+        Its `result` has the status "certified" if all candidates took part and the answer is sure.
+
+    Examples
+    --------
+    >>> import numpy as np, optuna
+    >>> from mfbandit.optuna import race
+    >>> optuna.logging.set_verbosity(optuna.logging.ERROR)
+    >>> study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
+    >>> def evaluate(trial, pull):
+    ...     noise = np.random.default_rng([pull.block_seed, trial.number]).uniform(-0.05, 0.05)
+    ...     return 0.9 - (trial.params["x"] - 0.3) ** 2 + noise
+    >>> space = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    >>> found = race(study, evaluate, 6, space, score_range=(0, 1), epsilon=0.1, progress=False)
+    >>> found.result.status, len(study.trials), abs(found.best_params["x"] - 0.3) < 0.3
+    ('certified', 6, True)
+    """
+    sign, places = sign_of(study), whole_number("n_arms", n_arms, 2)
+    first = min(whole_number("at_once", at_once, 2), places)
+    trials: dict[str, FrozenTrial] = {}
+
+    def arrival() -> str:
+        trial = study.ask() if callable(space) else study.ask(dict(space))
+        if callable(space):
+            space(trial)
+        frozen = next(one for one in study.get_trials(deepcopy=False) if one.number == trial.number)
+        trials[f"trial {trial.number}"] = copy.deepcopy(frozen)
+        return f"trial {trial.number}"
+
+    names = [arrival() for _ in range(first)]
+    problem = Problem(names, [Fidelity("fresh block", cost=1.0)], blocks=blocks, reward=reward_kind(score_range, sign))
+    settings = {key: options.pop(key) for key in _SETTINGS if key in options}
+    running = create_study(problem, most_arms=places, **settings)
+    evaluated, told = OfTrials(trials, evaluate, sign), set[str]()
+    while True:
+        few = _WhenFew(first if len(trials) < places else 0)
+        result = running.optimize(evaluated, callback=few, **options)
+        found = Confirmation(result, trials, sign)
+        _tell(study, found, [name for name in trials if name not in result.left], told)
+        if len(trials) == places or not (result.status == "certified" or few.ended):
+            break
+        for _ in range(max(1, min(first - len(result.left), places - len(trials)))):
+            running.add_arm(arrival())
+    _tell(study, found, list(trials), told)
+    return found
+
+
+class _WhenFew:
+    """Ends a run when fewer arms are left than are wanted."""
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted, self._looked, self.ended = wanted, 0, False
+
+    def __call__(self, view: View) -> None:
+        # To work out who is left takes as long as many cheap evaluations, and the longer the more there were.
+        if self._wanted and view.pulls >= 1.1 * self._looked + self._wanted:
+            self._looked = view.pulls
+            if len(view.left) < self._wanted:
+                self.ended = True
+                raise StopIteration
+
+
+def _tell(study: Study, found: Confirmation, names: list[str], told: set[str]) -> None:
+    """Tell Optuna how candidates did."""
+    values = found.values
+    for name in names:
+        number = found.trials[name].number
+        if name not in told and number in values:
+            study.tell(number, values[number])
+            told.add(name)
