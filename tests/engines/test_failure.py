@@ -69,7 +69,7 @@ AMAZON = {"ResponseMetadata": {"HTTPStatusCode": 503, "HTTPHeaders": {"retry-aft
         (TookTooLong(3.0), "unknown", None),
         (ImportError("no module"), "lasting", None),
         (raised(StudyError("./judge could not be started"), cause=FileNotFoundError()), "lasting", None),
-        (RewardError("nan"), "lasting", None),
+        (RewardError("nan"), "refused", None),
         (WorkerDied("killed"), "lasting", None),
         (SystemExit(503), "lasting", None),
     ],
