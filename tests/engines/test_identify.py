@@ -21,7 +21,8 @@ def test_a_setting_has_one_default(front_door):
     known = {**defaults(Study.optimize), **defaults(mf.create_study), **stored}
     found = defaults(front_door)
     found.pop("policy", None)  # no policy serves both purposes
-    found.pop("width", None)  # 1 for a study that is made, and what it has for one that exists
+    unsaid = {"width", "delta", "epsilon"}  # the default for a study that is made, what it has for one that exists
+    assert all(found.pop(name, None) is None for name in unsaid)
     assert found == {name: known[name] for name in found}
 
 
