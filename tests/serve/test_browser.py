@@ -99,7 +99,7 @@ def test_a_page_follows_a_study_and_names_do_nothing_but_show(browser):
         while not study.done:
             for pull in study.ask(4):
                 study.tell(pull, float(pull.arm == "good"))
-        expect(page.locator(".badge")).to_have_text("certified", timeout=20_000)
+        expect(page.locator(".badge")).to_have_text("certified", timeout=60_000)
         expect(page.locator("h1")).to_contain_text("'good' is the best")
         arms = page.get_by_role("table", name="arms")
         for evil in EVIL[:3]:
@@ -217,7 +217,7 @@ def test_a_worker_that_is_killed_is_seen_to_be_gone(browser, tmp_path, problem, 
     ):
         try:
             out = page.get_by_role("table", name="out now")
-            expect(out).to_contain_text(f"process {worker.pid} on", timeout=20_000)
+            expect(out).to_contain_text(f"process {worker.pid} on", timeout=60_000)
         finally:
             os.kill(worker.pid, signal.SIGKILL)
             worker.wait()

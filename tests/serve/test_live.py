@@ -33,7 +33,7 @@ def read(event):
 
 async def until(events, name, wanted=lambda content: True):
     """The next event of a name whose content is wanted."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         async for event in events:
             found, content = read(event)
             if found == name and wanted(content):

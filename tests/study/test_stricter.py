@@ -19,7 +19,6 @@ LANES = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0, 0.0)]
     ("problem", "width", "delta", "epsilon"),
     [
         (PROBLEM, 1, 0.3, 0.0),
-        (PROBLEM, 5, 0.2, 0.3),
         (ITEMS, 1, 0.2, 0.3),
         (ITEMS, 5, 0.3, 0.0),
         (NORMAL, 5, 0.3, 0.0),

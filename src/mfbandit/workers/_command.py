@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mfbandit._checks import is_number
-from mfbandit.errors import InvalidInput, RewardError, StudyError
+from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.formatting import shown
 from mfbandit.model import Outcome, Pull
 from mfbandit.workers._programs import Programs
@@ -118,7 +118,7 @@ class Command:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             raise StudyError(f"{self._name} {how}" + (f": {shown(lines[-1].strip(), 200)}" if lines else ""))
         if not said:
-            raise RewardError(f"{self._name} printed nothing; its last line must be a reward")
+            raise StudyError(f"{self._name} printed nothing; its last line must be a reward")
         try:
             return float(said[-1])
         except ValueError:
