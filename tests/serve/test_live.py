@@ -138,6 +138,7 @@ def test_a_study_that_is_gone_is_said_to_be(storage):
 def test_the_list_follows_all_studies(storage, problem):
     async def main():
         page = Overview(OpenStudies(storage)).watch()
+        assert (await until(page, "studies"))["studies"] == [{"study": "mine"}]  # names at once
         (one,) = (await until(page, "studies"))["studies"]
         assert (one["study"], one["status"], one["best"], one["active"]) == ("mine", "running", None, None)
         other = mf.create_study(problem, storage=storage, name="other")

@@ -51,8 +51,10 @@ class Overview(Watched):
     def _look(self) -> list[dict[str, Any]]:
         names = self._studies.names()[::-1]
         started = time.monotonic()
+        # Names come at once: how sure a study is may have to wait for numba.
+        seconds = 0.0 if self._shown is None else _LOOK_SECONDS
         for name in names[:_MOST_STUDIES]:
-            if time.monotonic() - started > _LOOK_SECONDS and name not in self._lines:
+            if time.monotonic() - started >= seconds and name not in self._lines:
                 break  # the others come with the next looks
             self._refresh(name, started)
         lines = [self._lines[name][0] if name in self._lines else {"study": name} for name in names[:_MOST_STUDIES]]
