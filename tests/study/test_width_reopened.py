@@ -61,3 +61,14 @@ def test_sums_that_are_made_again_are_the_same(seed, arms, noise, failing, epsil
         return decisions(player.play(study))
 
     assert played(1, 0.0) == played(3, 0.3)
+
+
+@pytest.mark.parametrize(("seed", "arms"), [(220, 3), (344, 3)])
+def test_a_race_stops_by_what_its_certificate_counts(seed, arms):
+    """Results of an arm that was beaten while they were out are part of what guards the others."""
+    problem = mf.Problem([f"arm {i}" for i in range(arms)], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited")
+    evaluation = Evaluation(seed, arms, 0.3, 0.0)
+    study = create_study(problem, delta=0.1, width=4, seed=seed, max_cost=400.0)
+    result = Player(1, reward=evaluation.reward, fails=evaluation.fails).play(study).result()
+    assert result.status == "certified"
+    assert result.confidence >= 0.9

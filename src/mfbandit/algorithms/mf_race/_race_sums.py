@@ -3,8 +3,8 @@
 Every comparator has a process against each other arm over all blocks, and one over the blocks from the first for
 which it was declared leader. Each has a threshold of its own: Student's evidence must not be averaged.
 
-While pulls are out, an arm may be beaten, or leave a lane, before all its results are in. Its blocks count up to where
-it was when it last raced (`looked`), so that sums are the same whenever they are made again.
+While pulls are out, an arm may be beaten, or leave a lane, before all its results are in. No block is judged before all
+results on it are in, theirs too: they are part of what guards the others, and a certificate counts them.
 """
 
 from __future__ import annotations
@@ -183,12 +183,11 @@ def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> N
     own, measured, known = state.own, state.blocks.opened[lane], 0
     for arm in range(state.pulls.shape[0]):
         known = max(known, own.looked[lane, arm])
-        # While pulls are out, those racing need not have come equally far.
-        if racing(state, arm):
+        # While pulls are out, arms need not have come equally far, and the last results of who is beaten may be out.
+        if racing(state, arm) or own.flying[arm, lane] > 0:
             measured = min(measured, state.pulls[arm, lane])
     for arm in range(state.pulls.shape[0]):
-        if racing(state, arm):
-            own.looked[lane, arm] = measured
+        own.looked[lane, arm] = min(measured, state.pulls[arm, lane])
     for blocks in range(1, measured + 1):
         if blocks > own.sums.compared[lane]:
             compare(state, lane, blocks - 1)
