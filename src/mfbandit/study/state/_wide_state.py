@@ -93,7 +93,7 @@ class WideStudyState(StudyState):
 
     def _fold(self) -> None:
         """Let the rows count whose turn it is and that are complete."""
-        while not self.ended and self._must_count() and self.round.is_complete():
+        while self.round.is_complete() and not self.ended and self._must_count():
             self._count_row()
 
     def _count_next(self) -> bool:
