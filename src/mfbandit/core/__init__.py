@@ -47,14 +47,13 @@ from mfbandit.core._blocks import (
     tally_block,
     with_deep_rows,
 )
+from mfbandit.core._device_code import cuda_module, on_device
 from mfbandit.core._kernels import (
     bind,
     compiled,
     compiled_or_plain,
-    cuda_module,
     digest,
     kernel,
-    on_device,
     parts,
     product,
     slot,

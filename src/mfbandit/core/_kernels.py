@@ -1,9 +1,9 @@
 """Kernels: one text that runs as plain Python and, compiled, on CPU threads and on a GPU.
 
-This is the only file that knows numba, with `mfbandit.core._wrapping` for whole numbers of 64 bits. A function
-marked with `kernel` stays an ordinary Python function: it can be called, debugged and stepped through with
-nothing but NumPy installed. When it is asked for in compiled form, `compiled` rebuilds it, and every kernel
-it calls, as numba dispatchers.
+Only this file knows numba, with `mfbandit.core._device_code` for GPUs and `mfbandit.core._wrapping` for whole numbers
+of 64 bits. A function marked with `kernel` stays an ordinary Python function: it can be called, debugged and stepped
+through with nothing but NumPy installed. When it is asked for in compiled form, `compiled` rebuilds it, and every
+kernel it calls, as numba dispatchers.
 
 Algorithms are put together from parts. A part that is chosen later is declared as a `slot`, a
 function with a signature and no body, and filled by `bind`, which returns a copy of a kernel (and of
@@ -41,12 +41,11 @@ from mfbandit.errors import MissingExtra
 
 __all__ = [
     "bind",
+    "clone_with",
     "compiled",
     "compiled_or_plain",
-    "cuda_module",
     "digest",
     "kernel",
-    "on_device",
     "parts",
     "product",
     "slot",
@@ -131,7 +130,7 @@ def parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
     return found
 
 
-def _clone(function: Any, replaced: dict[str, Any], name: str) -> Any:
+def clone_with(function: Any, replaced: dict[str, Any], name: str) -> Any:
     """Copy a function with some of its global names replaced."""
     clone = types.FunctionType(
         function.__code__, {**function.__globals__, **replaced}, name, function.__defaults__, function.__closure__
@@ -191,7 +190,7 @@ def bind(
         if id(part) not in done:
             replaced = {name: fill(inner) for name, inner in parts(part).items()}
             changed = any(part.__globals__[name] is not new for name, new in replaced.items())
-            done[id(part)] = _clone(part, replaced, part.__name__) if changed else part
+            done[id(part)] = clone_with(part, replaced, part.__name__) if changed else part
         return done[id(part)]
 
     filled: F = fill(function)
@@ -257,11 +256,6 @@ def _leave_streams_alone() -> None:
         errors.ColorShell = contextlib.nullcontext
 
 
-def _rounded_product(x: float, y: float) -> float:
-    """What `product` is on a GPU."""
-    return float(dmul_rn(float(x), float(y)))  # type: ignore[name-defined]  # noqa: F821  (filled in)
-
-
 _cpu: dict[tuple[str, str, str], Any] = {}
 
 
@@ -297,7 +291,7 @@ def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) ->
         if key not in _cpu:
             used = parts(part).items()
             replaced = {called: build(inner, "stored" if called in apart else "part") for called, inner in used}
-            dispatcher = numba.njit(**options[role])(_clone(part, replaced, name))
+            dispatcher = numba.njit(**options[role])(clone_with(part, replaced, name))
             if store and role != "part":
                 # A function typed into an interpreter has no file to keep machine code beside.
                 with contextlib.suppress(RuntimeError):
@@ -322,36 +316,3 @@ def compiled_or_plain(function: F) -> F:
         except MissingExtra:
             return function
     return found
-
-
-def cuda_module() -> Any:
-    """The CUDA target of numba, from the ``cuda`` extra."""
-    try:
-        import numba_cuda  # noqa: F401  (replaces the deprecated target inside numba)
-        from numba import cuda
-    except ImportError as error:
-        raise MissingExtra("GPU runs need numba-cuda: pip install 'mfbandit[cuda]'") from error
-    return cuda
-
-
-_device: dict[tuple[str, str], Any] = {}
-
-
-def on_device(function: Callable[..., Any]) -> Any:
-    """Compile a kernel, and all that it calls, as functions that GPU code can call."""
-    cuda = cuda_module()
-
-    def build(part: Any) -> Any:
-        name = f"{part.__name__}_{digest(part)}"
-        key = (part.__module__, name)
-        if key not in _device:
-            if part.__code__ in wrapping.ON_DEVICE:
-                clone = _clone(wrapping.ON_DEVICE[part.__code__], {}, part.__name__)
-            elif part.__code__ is product.__code__:
-                clone = _clone(_rounded_product, {"dmul_rn": cuda.libdevice.dmul_rn}, "product")
-            else:
-                clone = _clone(part, {used: build(inner) for used, inner in parts(part).items()}, name)
-            _device[key] = cuda.jit(device=True, forceinline=True)(clone)
-        return _device[key]
-
-    return build(function)
