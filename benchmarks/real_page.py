@@ -74,7 +74,7 @@ A grid search is cheap and says nothing about its answer: where candidates nearl
 more often than chance would among them, and its user cannot know. `MultiFidelitySearchCV` goes on until it is sure
 (of an answer within epsilon: 0.01, for diabetes and moons 0.02), or says how sure it is when the money ends. It
 compares candidates on the same splits and takes their differences to be normal; "caution=0" trusts fully in that. More
-is said [here](search.md).
+is said [here](scikit_learn.md).
 """
 
 BLOCKS = """## {sets} sets whose arms share questions, splits or random numbers

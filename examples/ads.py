@@ -1,4 +1,7 @@
-"""Which ad to show: spend a budget of impressions with little regret, on logged clicks of a shop.
+"""Which ad to show
+================
+
+Which ad to show: spend a budget of impressions with little regret, on logged clicks of a shop.
 
 An ad is measured by logs of the running system (cheap, and biased by whom it showed the ad to) and by random
 traffic (expensive, the truth). Elimination, of the paper, against mf-commit, MF-UCB and UCB on random traffic

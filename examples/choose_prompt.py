@@ -1,4 +1,7 @@
-r"""Choose the best of six prompts on 200 questions, with 32 calls at once, and pay little.
+r"""Choose a prompt
+===============
+
+Choose the best of six prompts on 200 questions, with 32 calls at once, and pay little.
 
 Runs offline in some seconds: the model and the people below are stand-ins that take 50 to 300 ms for each call. With a
 real model, `ask_model` is five lines::

@@ -1,4 +1,7 @@
-"""Which of three prompts is best, by a log of their scores? Writes such a log, and adds items until it is settled.
+"""Compare logs
+============
+
+Which of three prompts is best, by a log of their scores? Writes such a log, and adds items until it is settled.
 
 The same from a shell: ``mfbandit compare scores.csv``.
 """

@@ -1,4 +1,7 @@
-"""Find the best of three prompts from Python, with four workers, and a study that survives Ctrl-C.
+"""Four workers, and Ctrl-C
+========================
+
+Find the best of three prompts from Python, with four workers, and a study that survives Ctrl-C.
 
 Run it, press Ctrl-C, run it again: it goes on where it stopped.
 """

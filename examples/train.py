@@ -1,8 +1,11 @@
-"""Which learning rate and width train the best network? Few epochs first, and those that look good go on.
+"""Train with checkpoints
+======================
+
+Which learning rate and width train the best network? Few epochs first, and those that look good go on.
 
 A block is a seed: which rows are for training, which for testing, and how the weights begin. All settings are compared
 on the same ones. Training for 9 epochs goes on from the checkpoint that 3 epochs left in `pull.folder`, so it costs 6
-more, and 27 epochs go on from 9.
+more, and 27 epochs go on from 9. ::
 
     python examples/train.py                          # a few seconds, nothing is downloaded
     python examples/train.py --storage train.db       # can be interrupted and started again
@@ -108,6 +111,6 @@ def main(storage: str | None) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Find the settings that train the best network.")
     parser.add_argument("--storage", help="a SQLite file, to go on later")
     main(parser.parse_args().storage)

@@ -1,4 +1,7 @@
-"""Tune a classifier, know how sure the answer is, and see what it took beside a grid search.
+"""Tune a classifier
+=================
+
+Tune a classifier, know how sure the answer is, and see what it took beside a grid search.
 
 Needs the extra: pip install 'mfbandit[sklearn]'
 """

@@ -128,8 +128,8 @@ def test_the_page_about_many_systems(capsys):
 
 def test_the_page_about_searches(capsys):
     pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "search.md").read_text(), flags=re.DOTALL)
-    exec(compile(code, "search.md", "exec"), {})
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "scikit_learn.md").read_text(), flags=re.DOTALL)
+    exec(compile(code, "scikit_learn.md", "exec"), {})
     assert capsys.readouterr().out == "{'var_smoothing': 0.03} certified\n"
 
 

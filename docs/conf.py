@@ -1,0 +1,45 @@
+"""How the site is built: ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
+
+from mfbandit.version import __version__
+
+project = "mfbandit"
+author = "The mfbandit developers"
+copyright = "The mfbandit developers"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "mfbandit"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+
+# Headings can be linked to as they are on the pages of a repository.
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_inherit_docstrings = True
+default_role = "code"
+python_use_unqualified_type_names = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/(identify|choose_prompt|compare_logs|train|tune)\.py",
+    "ignore_pattern": r"(test_prompt_gate|training)\.py",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "remove_config_comments": True,
+}
