@@ -1,5 +1,9 @@
 """How the site is built: ``python -m sphinx -W --keep-going -b html docs docs/_build``."""
 
+from typing import Any
+
+from sphinx_gallery.scrapers import figure_rst
+
 from mfbandit.version import __version__
 
 project = "mfbandit"
@@ -14,6 +18,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build"]
+# The function below that shows pictures is no reason to build everything anew.
+suppress_warnings = ["config.cache"]
 html_theme = "furo"
 html_title = "mfbandit"
 html_static_path: list[str] = []
@@ -31,10 +37,22 @@ autodoc_inherit_docstrings = True
 default_role = "code"
 python_use_unqualified_type_names = True
 
+
+def figures(block: Any, variables: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Show the picture that an example has made and called `figure`."""
+    figure = variables["example_globals"].pop("figure", None)
+    if figure is None:
+        return ""
+    path = next(variables["image_path_iterator"])
+    figure.savefig(path, dpi=150)
+    return str(figure_rst([path], settings["src_dir"], "What the example has found"))
+
+
 sphinx_gallery_conf = {
+    "image_scrapers": (figures,),
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/(identify|choose_prompt|compare_logs|train|tune)\.py",
+    "filename_pattern": r"/(choose_prompt|compare_logs|goals|train|tune)\.py",
     "ignore_pattern": r"(test_prompt_gate|training)\.py",
     "abort_on_example_error": True,
     "download_all_examples": False,

@@ -19,7 +19,9 @@ import asyncio
 import random
 import time
 
+import mfbandit as mf
 from mfbandit.judges import Grader, Judging
+from mfbandit.plots import differences
 
 # How much of what is asked the model understands with each prompt: what the study is to find out.
 PROMPTS = {
@@ -60,7 +62,7 @@ async def ask_people(question: str) -> str:
     return right_answer(question)
 
 
-def main() -> None:
+def main() -> mf.Result:
     people = Grader(
         "people", lambda answer, label: float(answer == label), price=LABEL_PRICE, per_item=True, label=ask_people
     )
@@ -80,7 +82,9 @@ def main() -> None:
     calls = everything + len(QUESTIONS)
     all_seconds = calls * (LEAST_SECONDS + MOST_SECONDS) / 2 / AT_ONCE
     print(f"Time: {seconds:.1f} s instead of {all_seconds:.1f} s, with {AT_ONCE} calls at once")
+    return result
 
 
 if __name__ == "__main__":
-    main()
+    figure = differences(main())
+    figure.savefig("prompts.png")

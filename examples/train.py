@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import mfbandit as mf
+from mfbandit.plots import differences
 
 #: Learning rate and number of hidden units of each setting.
 SETTINGS = {f"rate {rate}, {units} units": (rate, units) for rate in (0.01, 0.1, 0.5) for units in (4, 32)}
@@ -83,7 +84,7 @@ def evaluate(pull: mf.Pull) -> float:
     return float(np.mean((forward(net, points[half:])[1] > 0.5) == (labels[half:] > 0.5)))
 
 
-def main(storage: str | None) -> None:
+def main(storage: str | None) -> mf.Result:
     """Find the best setting."""
     problem = mf.Problem(
         arms=list(SETTINGS),
@@ -108,9 +109,11 @@ def main(storage: str | None) -> None:
     print(f"Epochs: {result.cost:g}, of them in this run {sum(trained.values())}")
     for arm in result.arms:
         print(f"  {arm.arm:22} " + ", ".join(f"{name}: {pulls}" for name, pulls in arm.pulls.items()))
+    return result
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Find the settings that train the best network.")
     parser.add_argument("--storage", help="a SQLite file, to go on later")
-    main(parser.parse_args().storage)
+    figure = differences(main(parser.parse_args().storage))
+    figure.savefig("settings.png")

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 
+from mfbandit.plots import differences
 from mfbandit.sklearn import MultiFidelitySearchCV
 
 GRID = {"var_smoothing": [float(x) for x in np.logspace(-9, 1, 16)]}
@@ -37,3 +38,5 @@ if __name__ == "__main__":
             f"  {table['params'][place]['var_smoothing']:<8.2g} {table['mean_test_score'][place]:.3f}, "
             f"{table['n_fits'][place]} fits, behind the best by {low:.3f} to {high:.3f}"
         )
+    figure = differences(search.result_)
+    figure.savefig("settings.png")

@@ -11,7 +11,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
-def test_choosing_a_prompt(capsys):
+def test_choosing_a_prompt(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # its picture is left there
     runpy.run_path(str(EXAMPLES / "choose_prompt.py"), run_name="__main__")
     out = capsys.readouterr().out
     assert out.startswith("Best prompt: 'Think step by step. Then answer with A, B, C or D.' (certified")

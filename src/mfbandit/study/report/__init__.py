@@ -3,5 +3,19 @@
 from mfbandit.study.report._notes import Noted, noted_results
 from mfbandit.study.report._page_style import STYLE
 from mfbandit.study.report._snapshot import course, glance, latest_activity, snapshot, summary
+from mfbandit.study.report._study_plots import confidence_over_cost, differences, intervals, spend
 
-__all__ = ["STYLE", "Noted", "course", "glance", "latest_activity", "noted_results", "snapshot", "summary"]
+__all__ = [
+    "STYLE",
+    "Noted",
+    "confidence_over_cost",
+    "course",
+    "differences",
+    "glance",
+    "intervals",
+    "latest_activity",
+    "noted_results",
+    "snapshot",
+    "spend",
+    "summary",
+]
