@@ -2,8 +2,9 @@
 
     python benchmarks/changes.py [--runs 4000] [--studies 300] [--seed 1] [--parts fitted joining] [--json FILE]
 
-The first parts look at the evidence itself, on unlimited blocks of 0/1 rewards: the best arm of those there must not
-ever be beaten. Each is counted by the rule of studies that are made with `most_arms`, and by a simple, wrong one.
+The first parts look at the evidence itself, on unlimited blocks: the best arm of those there must not ever be beaten.
+Each is counted by the rule of studies that are made with `most_arms`, and by a simple, wrong one; with 0/1 rewards, and
+as `normal-...` with normal ones of unknown variance, without any caution.
 
 - arrivals: 20 arms join 2, one after another, each ahead of all before it by next to nothing, so that it is the best.
   The simple rule beats each arm at delta.
@@ -14,10 +15,10 @@ ever be beaten. Each is counted by the rule of studies that are made with `most_
 - chosen: of 10 equal arms, all are taken out that are better than one who has just been beaten by a worse one. The
   simple rule beats each arm at delta.
 
-The last parts are whole studies on finite sets, to their certificates; an answer is wrong if another arm that is there
-is better on the set.
+The last parts are whole studies, to their certificates; an answer is wrong if another arm that is there is better.
 
-- joining: arms that fit the blocks seen join, and leaders are taken out, whenever the study has its answer.
+- joining: arms that fit the blocks seen join, and leaders are taken out, whenever the study has its answer. On a finite
+  set of 0/1 rewards, and as normal-joining on unlimited blocks of normal rewards, without any caution.
 - stricter: the study begins with delta 0.5, and is asked for 0.2 when it has its answer.
 """
 
@@ -28,6 +29,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +37,7 @@ import numpy.typing as npt
 from scipy.stats import binomtest
 
 import mfbandit as mf
-from mfbandit.confidence.race import Lane, pair_paths
+from mfbandit.confidence.race import Guards, Lane, pair_paths, student_peaks
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,6 +47,8 @@ DELTA = 0.2
 FIRST, ARRIVALS, BETWEEN = 2, 20, 40
 #: Blocks of the set of a whole study, its arms at first and at most, and how many changes it sees.
 ITEMS, ARMS, MOST, CHANGES = 60, 3, 8, 6
+#: Blocks of a study on normal rewards that are drawn beforehand.
+MANY = 2000
 
 
 @dataclass(frozen=True)
@@ -58,61 +62,96 @@ class Count:
 
     def __str__(self) -> str:
         high = binomtest(self.wrong, self.runs).proportion_ci(0.95, "exact").high
-        said = f"{self.part:10} {self.runs:6} runs, wrong {self.wrong / self.runs:.4f} (at most {high:.4f} with 95%)"
+        said = f"{self.part:15} {self.runs:6} runs, wrong {self.wrong / self.runs:.4f} (at most {high:.4f} with 95%)"
         return said if self.simple is None else f"{said}, by the simple rule {self.simple / self.runs:.4f}"
 
 
-def is_beaten(table: Floats, joined: Ints, loser: int, winners: list[int], weight: float, level: float) -> bool:
-    """Whether some arms together ever beat another at a level, where each has a weight."""
-    arms, blocks = table.shape
-    nobody, free = np.full((blocks, 2), -1), np.zeros(arms)
-    lane = Lane(table, np.full(arms, blocks), nobody, free, math.inf, 0, 0.0, joined)
-    pairs = np.array(winners), np.full(len(winners), loser)
-    total = np.logaddexp.reduce(pair_paths(lane, *pairs, np.zeros(len(winners))), axis=0) + math.log(weight)
-    return bool(total.max() >= -math.log(level))
+@dataclass(frozen=True)
+class Kind:
+    """Rewards of one kind: how they are drawn, what those on fitted blocks are, and the most that some pairs prove."""
+
+    draw: Callable[[np.random.Generator, int, int], Floats]
+    most_proven: Callable[[Lane, Ints, Ints, float], float]
+    fitted: float
+    lead: float
+
+    def is_beaten(self, table: Floats, joined: Ints, loser: int, winners: Ints, weight: float, level: float) -> bool:
+        """Whether some arms together ever beat another at a level, where each has a weight."""
+        arms, blocks = table.shape
+        nobody, free = np.full((blocks, 2), -1), np.zeros(arms)
+        lane = Lane(table, np.full(arms, blocks), nobody, free, math.inf, 0, 0.0, joined)
+        losers = np.full(winners.size, loser)
+        return self.most_proven(lane, winners, losers, -math.log(level) - math.log(weight)) >= 0.0
 
 
-def arrivals(chance: np.random.Generator) -> tuple[bool, bool]:
+def averaged(lane: Lane, winners: Ints, losers: Ints, need: float) -> float:
+    """The largest log of the sum of all evidence, less what is needed: bets are summed."""
+    paths = pair_paths(lane, winners, losers, np.zeros(winners.size))
+    return float(np.logaddexp.reduce(paths, axis=0).max() - need)
+
+
+def alone(lane: Lane, winners: Ints, losers: Ints, need: float) -> float:
+    """The largest log of the evidence of one pair, less what is needed: Student's evidence is never summed."""
+    least = np.full(winners.size, need)
+    return float(student_peaks(Guards(lane, 0.0, 0.0), winners, losers, np.zeros(winners.size), least).max() - need)
+
+
+def coins(chance: np.random.Generator, arms: int, blocks: int) -> Floats:
+    """0/1 rewards of equal arms."""
+    return (chance.random((arms, blocks)) < 0.5).astype(float)
+
+
+def normals(chance: np.random.Generator, arms: int, blocks: int) -> Floats:
+    """Normal rewards of equal arms, with what a block does to all of them."""
+    return np.asarray(chance.normal(size=(arms, blocks)) + 3.0 * chance.normal(size=blocks))
+
+
+COIN, NORMAL = Kind(coins, averaged, 1.0, 0.4), Kind(normals, alone, 9.0, 2.0)
+
+
+def arrivals(kind: Kind, chance: np.random.Generator) -> tuple[bool, bool]:
     """One run of arrivals: wrong by the rule, and by the simple one."""
     most = FIRST + ARRIVALS
     wrong = simple = False
     for best in range(FIRST - 1, most):
         # Only the blocks since it joined count against it.
-        table = (chance.random((best + 1, BETWEEN)) < 0.5).astype(float)
-        joined, others = np.zeros(best + 1, dtype=np.int64), list(range(best))
-        wrong |= is_beaten(table, joined, best, others, 1 / (most - 1), DELTA / most)
-        simple |= is_beaten(table, joined, best, others, 1 / best, DELTA)
+        table = kind.draw(chance, best + 1, BETWEEN)
+        joined, others = np.zeros(best + 1, dtype=np.int64), np.arange(best)
+        wrong |= kind.is_beaten(table, joined, best, others, 1 / (most - 1), DELTA / most)
+        simple |= kind.is_beaten(table, joined, best, others, 1 / best, DELTA)
     return wrong, simple
 
 
-def fitted(chance: np.random.Generator) -> tuple[bool, bool]:
+def fitted(kind: Kind, chance: np.random.Generator) -> tuple[bool, bool]:
     """One run of an arm that was made to fit what was seen."""
     seen, blocks, most = 30, 250, 4
-    table = (chance.random((most, blocks)) < 0.5).astype(float)
-    table[3, :seen] = 1.0
-    joined = np.array([0, 0, 0, seen])
-    wrong = is_beaten(table, joined, 0, [1, 2, 3], 1 / (most - 1), DELTA / most)
-    return wrong, is_beaten(table, np.zeros(most, dtype=np.int64), 0, [1, 2, 3], 1 / (most - 1), DELTA / most)
+    table = kind.draw(chance, most, blocks)
+    table[3, :seen] = kind.fitted
+    joined, others = np.array([0, 0, 0, seen]), np.array([1, 2, 3])
+    wrong = kind.is_beaten(table, joined, 0, others, 1 / (most - 1), DELTA / most)
+    return wrong, kind.is_beaten(table, np.zeros(most, dtype=np.int64), 0, others, 1 / (most - 1), DELTA / most)
 
 
-def leader(chance: np.random.Generator) -> tuple[bool, bool]:
+def leader(kind: Kind, chance: np.random.Generator) -> tuple[bool, bool]:
     """One run of a leader that is taken out."""
     most, blocks = 5, 200
-    table = (chance.random((most, blocks)) < np.array([[0.9], [0.5], [0.5], [0.5], [0.5]])).astype(float)
+    table = kind.draw(chance, most, blocks)
+    # A coin shows 1 more often, and not more than 1.
+    table[0] = np.maximum(table[0], chance.random(blocks) < 2 * kind.lead) if kind is COIN else table[0] + kind.lead
     joined = np.zeros(most, dtype=np.int64)
-    wrong = is_beaten(table, joined, 1, [2, 3, 4], 1 / (most - 1), DELTA / most)
-    return wrong, is_beaten(table, joined, 1, [0, 2, 3, 4], 1 / (most - 1), DELTA)
+    wrong = kind.is_beaten(table, joined, 1, np.array([2, 3, 4]), 1 / (most - 1), DELTA / most)
+    return wrong, kind.is_beaten(table, joined, 1, np.array([0, 2, 3, 4]), 1 / (most - 1), DELTA)
 
 
-def chosen(chance: np.random.Generator) -> tuple[bool, bool]:
+def chosen(kind: Kind, chance: np.random.Generator) -> tuple[bool, bool]:
     """One run in which everybody is taken out who is better than an arm that was beaten by a worse one."""
     most, blocks = 10, 250
-    table = (chance.random((most, blocks)) < 0.5).astype(float)
+    table = kind.draw(chance, most, blocks)
     joined, wrong, simple = np.zeros(most, dtype=np.int64), False, False
     for best in range(most - 1):
-        worse = list(range(best + 1, most))
-        wrong |= is_beaten(table, joined, best, worse, 1 / (most - 1), DELTA / most)
-        simple |= is_beaten(table, joined, best, worse, 1 / (most - 1), DELTA)
+        worse = np.arange(best + 1, most)
+        wrong |= kind.is_beaten(table, joined, best, worse, 1 / (most - 1), DELTA / most)
+        simple |= kind.is_beaten(table, joined, best, worse, 1 / (most - 1), DELTA)
     return wrong, simple
 
 
@@ -122,43 +161,71 @@ class Rewards:
     def __init__(self, chance: np.random.Generator, study: mf.Study) -> None:
         self.chance, self.study = chance, study
         self.seen: set[int] = set()
-        self.table = {arm: self._drawn() for arm in study.settings.problem.arms[:ARMS]}
+        self.means: dict[str, float] = {}
+        self.table: dict[str, Floats] = {}
+        for arm in study.settings.problem.arms[:ARMS]:
+            self.draw(arm)
 
-    def _drawn(self) -> Floats:
-        return (self.chance.random(ITEMS) < self.chance.choice([0.45, 0.5, 0.55])).astype(float)
+    def draw(self, arm: str) -> None:
+        """Draw the rewards of an arm."""
+        self.table[arm] = (self.chance.random(ITEMS) < self.chance.choice([0.45, 0.5, 0.55])).astype(float)
+        self.means[arm] = float(self.table[arm].mean())
+
+    def reward(self, pull: mf.Pull) -> float:
+        """What a pull gives."""
+        assert pull.block is not None
+        return float(self.table[pull.arm][pull.block])
 
     def play(self) -> None:
         """Evaluate all that the study asks for."""
-        while pulls := self.study.ask(8):
+        while not self.study.done and (pulls := self.study.ask(8)):
             for pull in pulls:
                 assert pull.block is not None
                 self.seen.add(pull.block)
-                self.study.tell(pull, float(self.table[pull.arm][pull.block]))
+                self.study.tell(pull, self.reward(pull))
 
     def add(self) -> None:
         """Let an arm join that was made by what was seen: right there, or wrong, and anything elsewhere."""
-        name, row = f"new {len(self.table)}", self._drawn()
-        row[list(self.seen)] = self.chance.integers(2)
-        self.table[name] = row
+        name = f"new {len(self.table)}"
+        self.draw(name)
+        self.table[name][list(self.seen)] = self.chance.integers(2)
+        if isinstance(self, NormalRewards):
+            self.table[name][list(self.seen)] *= 9.0
+        else:
+            self.means[name] = float(self.table[name].mean())
         self.study.add_arm(name)
 
     def is_wrong(self) -> bool:
         """Whether the answer of a study that is certain is not the best of those there."""
         result, settings = self.study.result(), self.study.settings
-        there = [arm for arm in self.table if arm not in settings.arms_gone]
-        best = max(self.table[arm].mean() for arm in there)
-        return result.status == "certified" and self.table[str(result.best)].mean() < best - settings.epsilon - 1e-12
+        best = max(self.means[arm] for arm in self.table if arm not in settings.arms_gone)
+        return result.status == "certified" and self.means[str(result.best)] < best - settings.epsilon - 1e-12
 
 
-def joining(chance: np.random.Generator) -> bool:
+class NormalRewards(Rewards):
+    """The same with normal rewards on blocks without end, of arms that are nearly equal."""
+
+    def draw(self, arm: str) -> None:
+        """Draw the rewards of an arm."""
+        self.means[arm] = 0.001 * len(self.means)
+        self.table[arm] = self.chance.normal(self.means[arm], 1.0, MANY)
+
+
+def joining(kind: Kind, chance: np.random.Generator) -> bool:
     """One whole study whose arms come and go; whether any of its certificates was wrong."""
-    problem = mf.Problem(ARMS, [("only", 1.0)], "bernoulli", blocks=ITEMS)
-    study = mf.create_study(problem, delta=DELTA, most_arms=MOST, seed=int(chance.integers(2**31)))
-    rewards, wrong = Rewards(chance, study), False
+    seed = int(chance.integers(2**31))
+    problem, most = mf.Problem(ARMS, [("only", 1.0)], "bernoulli", blocks=ITEMS), math.inf
+    if kind is NORMAL:
+        # Those that are nearly equal are told apart by a mistake only: a study has to end without one.
+        problem, most = mf.Problem(ARMS, [("only", 1.0)], mf.Gaussian(caution=0.0), blocks="unlimited"), 150.0 * ARMS
+    study = mf.create_study(problem, delta=DELTA, most_arms=MOST, seed=seed, max_cost=most)
+    rewards, wrong = (NormalRewards if kind is NORMAL else Rewards)(chance, study), False
     rewards.play()
     for _ in range(CHANGES):
         wrong |= rewards.is_wrong()
         present = sum(study.settings.present or ())
+        if kind is NORMAL:
+            study.extend(max_cost=study.cost + most)
         if study.settings.arms_there < MOST and (present == 1 or chance.random() < 0.6):
             rewards.add()
         elif present > 1:
@@ -178,13 +245,16 @@ def stricter(chance: np.random.Generator) -> bool:
     return rewards.is_wrong()
 
 
+_PATHS = {"arrivals": arrivals, "fitted": fitted, "leader": leader, "chosen": chosen}
 PATHS: dict[str, Callable[[np.random.Generator], tuple[bool, bool]]] = {
-    "arrivals": arrivals,
-    "fitted": fitted,
-    "leader": leader,
-    "chosen": chosen,
+    **{name: partial(path, COIN) for name, path in _PATHS.items()},
+    **{f"normal-{name}": partial(path, NORMAL) for name, path in _PATHS.items()},
 }
-STUDIES: dict[str, Callable[[np.random.Generator], bool]] = {"joining": joining, "stricter": stricter}
+STUDIES: dict[str, Callable[[np.random.Generator], bool]] = {
+    "joining": partial(joining, COIN),
+    "normal-joining": partial(joining, NORMAL),
+    "stricter": stricter,
+}
 
 
 def count(part: str, runs: int, seed: int) -> Count:

@@ -14,14 +14,19 @@ from mfbandit.study._verify_with_study import verify_with_study
 
 MEANS = {"a": 0.2, "b": 0.6, "c": 0.45, "d": 0.95}
 ITEMS = mf.Problem(["a", "b", "c"], [("only", 1.0)], "bernoulli", blocks=150)
+NORMAL = mf.Problem(["a", "b", "c"], [("only", 1.0)], mf.Gaussian(), blocks="unlimited")
 LANES = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0)], "bernoulli", blocks="unlimited")
 
 
 def play(study):
     while pulls := study.ask(4):
         for pull in pulls:
-            chance = random.Random(f"{pull.fidelity} {pull.block} {pull.arm}").random()
-            study.tell(pull, float(chance < MEANS[pull.arm]))
+            chance = random.Random(f"{pull.fidelity} {pull.block} {pull.arm}")
+            if isinstance(study.settings.problem.reward, mf.Gaussian):
+                shared = random.Random(pull.block_seed).gauss(0.0, 1.0)
+                study.tell(pull, chance.gauss(MEANS[pull.arm], 0.1) + shared)
+            else:
+                study.tell(pull, float(chance.random() < MEANS[pull.arm]))
 
 
 def check(study, url, folder):
@@ -34,7 +39,7 @@ def check(study, url, folder):
     return certificate
 
 
-@pytest.mark.parametrize(("problem", "width"), [(ITEMS, 1), (ITEMS, 5), (LANES, 5)])
+@pytest.mark.parametrize(("problem", "width"), [(ITEMS, 1), (ITEMS, 5), (LANES, 5), (NORMAL, 1), (NORMAL, 4)])
 def test_an_arm_joins_and_another_one_leaves(problem, width, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
     study = create_study(problem, delta=0.1, storage=url, width=width, most_arms=6, seed=3)
@@ -109,8 +114,6 @@ def test_who_cannot_join_or_leave():
         create_study(ITEMS, most_arms=2)
     with pytest.raises(InvalidInput, match="most_arms is for problems with blocks"):
         create_study(PROBLEM, most_arms=5)
-    with pytest.raises(InvalidInput, match="most_arms needs rewards of a known range"):
-        create_study(mf.Problem(3, [("only", 1.0)], mf.Gaussian(), blocks="unlimited"), most_arms=5)
     with pytest.raises(InvalidInput, match="one cost and one bias for all arms, and 'only' has one for each"):
         create_study(mf.Problem(2, [("only", [1.0, 2.0])], blocks=50), most_arms=5)
 

@@ -16,7 +16,7 @@ from mfbandit._checks import fraction, one_of, positive_number, whole_number
 from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Floats, Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
-from mfbandit.model import Gaussian, PerArm, Problem, first_difference
+from mfbandit.model import PerArm, Problem, first_difference
 from mfbandit.study._study_options import ON_FAILURE, ON_VIOLATION
 
 __all__ = [
@@ -117,11 +117,6 @@ class Settings:
         if self.seen.blocks is None:
             raise InvalidInput(
                 "most_arms is for problems with blocks: without them, evidence is shared out among the arms there are"
-            )
-        if isinstance(problem.reward, Gaussian):
-            raise InvalidInput(
-                "most_arms needs rewards of a known range, as Bounded(low, high): normal differences have no evidence "
-                "for arms that join later"
             )
         check_same_for_all(problem)
 

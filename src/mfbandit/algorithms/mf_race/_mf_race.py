@@ -29,7 +29,7 @@ from mfbandit.algorithms.mf_race._race_lanes import (
     racing,
 )
 from mfbandit.algorithms.mf_race._race_memory import RaceMemory, RaceParams, comparator_slot
-from mfbandit.algorithms.mf_race._race_sums import look_sums, near_sums, start_sums
+from mfbandit.algorithms.mf_race._race_sums import any_since_joined, look_sums, near_sums, start_sums
 from mfbandit.confidence.race import blocks_at_least, lane_shares, weights
 from mfbandit.core import (
     STUDENT,
@@ -103,7 +103,7 @@ def is_stuck(problem: Arrays, params: RaceParams, state: State, lane: int) -> bo
     for arm in range(state.pulls.shape[0]):
         if state.own.beaten[arm] == 0 and state.blocks.missing[arm, lane] == 0:
             comparable += 1
-    return comparable < 2
+    return comparable < 2 and not any_since_joined(state, lane)
 
 
 @kernel

@@ -1,7 +1,8 @@
 """The evidence of a race on normal rewards of unknown variance, block by block: see docs/certificates.md.
 
 Every comparator has a process against each other arm over all blocks, and one over the blocks from the first for
-which it was declared leader. Each has a threshold of its own: Student's evidence must not be averaged.
+which it was declared leader. Each has a threshold of its own: Student's evidence must not be averaged. Of an arm that
+joined later, only the blocks count that were opened since then.
 
 While pulls are out, an arm may be beaten, or leave a lane, before all its results are in. No block is judged before all
 results on it are in, theirs too: they are part of what guards the others, and a certificate counts them.
@@ -16,7 +17,7 @@ from mfbandit.algorithms.mf_race._race_memory import RaceParams, beat, gap_bound
 from mfbandit.confidence.race import BLOCKS_WITHOUT_NOISE, LEAST_SQUARES, ascending, at_most, log_student, lower_median
 from mfbandit.core import Arrays, State, kernel, reward_at
 
-__all__ = ["look_sums", "near_sums", "start_sums"]
+__all__ = ["any_since_joined", "look_sums", "near_sums", "start_sums"]
 
 #: After so many rewards that are all 0 or 1 nothing is concluded: they are not normal.
 _MANY = 20
@@ -64,7 +65,7 @@ def compare(state: State, lane: int, position: int) -> None:
     """Find the least difference of two arms on a block that is more than what rounding does to equal rewards."""
     memory, size = state.own.sums, 0
     for arm in range(state.pulls.shape[0]):
-        if state.own.looked[lane, arm] > position:
+        if state.own.looked[lane, arm] > position >= state.blocks.joined[lane, arm]:
             reward = reward_at(state.blocks, lane, arm, position)
             if reward == reward:
                 memory.sorted[size] = reward
@@ -80,12 +81,45 @@ def compare(state: State, lane: int, position: int) -> None:
 
 
 @kernel
-def take_block(state: State, lane: int, place: int, comparator: int) -> None:
-    """Add the next block to the sums of a comparator."""
+def compared_from(state: State, lane: int, comparator: int, arm: int) -> int:
+    """From which block on two arms are compared: one that joined later may have been made to fit those before."""
+    return int(max(state.blocks.joined[lane, comparator], state.blocks.joined[lane, arm]))
+
+
+@kernel
+def is_whole_from(state: State, lane: int, arm: int, first: int) -> bool:
+    """Whether all cells of an arm could be had from a block on."""
+    if state.blocks.missing[arm, lane] == 0:
+        return True
+    for position in range(first, state.pulls[arm, lane]):
+        reward = reward_at(state.blocks, lane, arm, position)
+        if reward != reward:
+            return False
+    return True
+
+
+@kernel
+def any_since_joined(state: State, lane: int) -> bool:
+    """Whether an arm that joined later can be compared with another one: what could not be had before is no matter."""
+    for arm in range(state.pulls.shape[0]):
+        if state.own.beaten[arm] == 1 or state.blocks.joined[lane, arm] == 0:
+            continue
+        for other in range(state.pulls.shape[0]):
+            since = compared_from(state, lane, arm, other)
+            if other == arm or state.own.beaten[other] == 1 or not is_whole_from(state, lane, arm, since):
+                continue
+            if is_whole_from(state, lane, other, since):
+                return True
+    return False
+
+
+@kernel
+def take_block(state: State, lane: int, place: int, comparator: int, led: bool) -> None:
+    """Add the next block to the sums of a comparator; `led` is whether leaders have processes of their own."""
     memory = state.own.sums
     position = memory.upto[lane, place]
     first = state.own.first_led[lane, comparator]
-    early = first == 0 or position < first - 1
+    before_leading = led and (first == 0 or position < first - 1)
     mine = reward_at(state.blocks, lane, comparator, position)
     for arm in range(state.pulls.shape[0]):
         if arm == comparator or state.own.looked[lane, arm] <= position:
@@ -96,7 +130,7 @@ def take_block(state: State, lane: int, place: int, comparator: int) -> None:
             continue
         memory.sums[lane, place, arm] += gained
         memory.squares[lane, place, arm] += gained * gained
-        if early:
+        if before_leading or position < compared_from(state, lane, comparator, arm):
             memory.early_sums[lane, place, arm] += gained
             memory.early_squares[lane, place, arm] += gained * gained
     memory.upto[lane, place] = position + 1
@@ -107,11 +141,15 @@ def typical_spread(state: State, lane: int, place: int, comparator: int) -> floa
     """The median of the standard deviations of the comparator's differences so far."""
     memory, size = state.own.sums, 0
     for arm in range(state.pulls.shape[0]):
-        n = min(state.own.looked[lane, arm], memory.upto[lane, place])
+        since = compared_from(state, lane, comparator, arm)
+        n = min(state.own.looked[lane, arm], memory.upto[lane, place]) - since
         if arm == comparator or n < 2 or memory.halted[lane, place, arm] > 0:
             continue
-        total = memory.sums[lane, place, arm]
-        left = memory.squares[lane, place, arm] - total * total / n
+        total, squares = memory.sums[lane, place, arm], memory.squares[lane, place, arm]
+        if since > 0:
+            total -= memory.early_sums[lane, place, arm]
+            squares -= memory.early_squares[lane, place, arm]
+        left = squares - total * total / n
         memory.sorted[size] = math.sqrt(max(0.0, left) / (n - 1))
         size += 1
     return lower_median(memory.sorted, size) if size > 0 else 0.0
@@ -139,14 +177,13 @@ def judge(
     """Note whom a comparator is within epsilon of after the blocks in its sums, and whom it beats if they are new."""
     memory, own, rules = state.own.sums, state.own, problem.blocks
     n, first = memory.upto[lane, place], own.first_led[lane, comparator]
-    if n < params.at_least:
+    step = rules.resolution if rules.resolution > 0.0 else memory.least[lane]
+    least = params.at_least if step > 0.0 else max(params.at_least, _WITHOUT_NOISE)
+    if n < least:
         return
     margin = 0.0
     if rules.caution > 0.0:
         margin = rules.caution * typical_spread(state, lane, place, comparator)
-    step = rules.resolution if rules.resolution > 0.0 else memory.least[lane]
-    if step == 0.0 and n < _WITHOUT_NOISE:
-        return
     floor = step * step / 12.0
     level = params.log_level - math.log(params.shares[lane]) + _SLACK
     pair = level - math.log(params.pair_weight)
@@ -161,9 +198,13 @@ def judge(
         bound, halted = gap_bound(problem, lane, comparator, arm), memory.halted[lane, place, arm]
         within = params.epsilon > 0.0 and memory.near[lane, place, arm] == 0
         beaten = near = False
-        if halted == 0:
-            beaten = is_new and shows(n, total, squares, bound, margin, floor, pair)
-            near = within and shows(n, total, squares, bound - params.epsilon, margin, floor, pair)
+        since = compared_from(state, lane, comparator, arm)
+        if since > 0:
+            total -= memory.early_sums[lane, place, arm]
+            squares -= memory.early_squares[lane, place, arm]
+        if halted <= since and n - since >= least:
+            beaten = is_new and shows(n - since, total, squares, bound, margin, floor, pair)
+            near = within and shows(n - since, total, squares, bound - params.epsilon, margin, floor, pair)
         if led and halted < first:
             total -= memory.early_sums[lane, place, arm]
             squares -= memory.early_squares[lane, place, arm]
@@ -195,7 +236,7 @@ def look_sums(problem: Arrays, params: RaceParams, state: State, lane: int) -> N
             comparator = own.held[lane, place] - 1
             if comparator < 0 or own.looked[lane, comparator] < blocks or own.sums.upto[lane, place] >= blocks:
                 continue
-            take_block(state, lane, place, comparator)
+            take_block(state, lane, place, comparator, params.led)
             # Who is within epsilon is not kept, and is found again where sums are made again.
             if blocks > known or params.epsilon > 0.0:
                 judge(problem, params, state, lane, place, comparator, blocks > known)

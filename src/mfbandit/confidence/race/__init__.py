@@ -3,6 +3,7 @@
 from mfbandit.confidence.race._bets import bet, capital, impossible, null_mean, outcome, start
 from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths
 from mfbandit.confidence.race._cells import Cells
+from mfbandit.confidence.race._guards import Guards
 from mfbandit.confidence.race._lane import Lane
 from mfbandit.confidence.race._race import Race
 from mfbandit.confidence.race._rules import (
@@ -17,6 +18,7 @@ from mfbandit.confidence.race._rules import (
     weights,
 )
 from mfbandit.confidence.race._student import ascending, at_most, log_student, lower_median
+from mfbandit.confidence.race._student_paths import student_peaks
 
 __all__ = [
     "BETS",
@@ -24,6 +26,7 @@ __all__ = [
     "LEAST_SQUARES",
     "STUDENT_LED",
     "Cells",
+    "Guards",
     "Lane",
     "OpenArms",
     "Race",
@@ -43,5 +46,6 @@ __all__ = [
     "outcome",
     "pair_paths",
     "start",
+    "student_peaks",
     "weights",
 ]

@@ -5,8 +5,10 @@ Both guards are worked out stretch by stretch, between the blocks at which arms 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,29 +30,36 @@ _CELLS = 2_000_000
 def typical_spread(lane: Lane, arm: int) -> Floats:
     """G: the lower median of the deviations of differences to an arm, over the first 1, 2, ... positions, (n,).
 
-    An arm that is known on fewer positions counts on with the last deviation that it had, but for one that comes to a
-    cell that could not be had: what that would say is not known.
+    An arm that joined later counts from there on. One that is known on fewer positions counts on with the last
+    deviation that it had, but for one that comes to a cell that could not be had: what that would say is not known.
     """
     blocks = int(lane.complete[arm])
     found = np.zeros(int(lane.known[arm]))
     mine = lane.cells.rows(np.array([arm]), 0, blocks)[0]
     ends = np.minimum(lane.complete, blocks)
+    starts = lane.since(np.full(ends.size, arm), np.arange(ends.size))
     ends[arm] = 0
-    first = mine[0] - lane.cells.rows(np.arange(ends.size), 0, 1)[:, 0] if blocks else np.zeros(ends.size)
+    ends[ends <= starts] = 0
+    # Sums are about the first difference, so that they keep their digits.
+    first = np.zeros(ends.size)
+    for start in np.unique(starts[ends > 0]):
+        there = np.flatnonzero((starts == start) & (ends > 0))
+        first[there] = mine[start] - lane.cells.rows(there, start, start + 1)[:, 0]
     sums, squares = np.zeros(ends.size), np.zeros(ends.size)
     # Deviations of arms that came to their ends, in order.
     over = np.zeros(0)
-    for start, stop, arms in _short_stretches(ends):
+    for start, stop, arms in _short_stretches(ends, None if lane.joined is None else starts):
         difference = mine[start:stop] - lane.cells.rows(arms, start, stop) - first[arms, None]
         total = np.cumsum(difference, axis=1) + sums[arms, None]
         square = np.cumsum(difference * difference, axis=1) + squares[arms, None]
         sums[arms], squares[arms] = total[:, -1], square[:, -1]
-        n = np.arange(start + 1, stop + 1)
+        n = np.arange(start + 1, stop + 1) - starts[arms, None]
         left = np.maximum(square - n * (total / n) ** 2, 0.0)
         spread = np.sqrt(left / np.maximum(n - 1, 1))
-        begin = 1 if start == 0 else 0
-        found[start + begin : stop] = _middle(over, spread[:, begin:])
-        ended = (ends[arms] == stop) & (stop > 1) & ((lane.complete[arms] == lane.known[arms]) | (ends[arms] == blocks))
+        # One difference has no deviation; a stretch ends after it.
+        found[start:stop] = _middle(over, spread[starts[arms] < start])
+        ended = (ends[arms] == stop) & (stop - starts[arms] > 1)
+        ended &= (lane.complete[arms] == lane.known[arms]) | (ends[arms] == blocks)
         over = np.sort(np.concatenate([over, spread[ended, -1]]))
     reached = int(ends.max(initial=0))
     if over.size and reached < blocks:
@@ -58,18 +67,39 @@ def typical_spread(lane: Lane, arm: int) -> Floats:
     return found
 
 
-def _short_stretches(ends: Ints) -> list[tuple[int, int, Ints]]:
-    """Stretches, cut into such as have not too many cells."""
+def _short_stretches(ends: Ints, starts: Ints | None) -> list[tuple[int, int, Ints]]:
+    """Stretches, cut after the first position of each arm, and into such as have not too many cells.
+
+    `starts` is None where all arms begin with the first position.
+    """
     cut = []
-    for start, stop, arms in stretches(ends):
-        step = max(1, _CELLS // arms.size)
+    for start, stop, arms in _cut_first(ends) if starts is None else _open_stretches(starts, ends):
+        step = max(1, _CELLS // max(1, arms.size))
         cut += [(begin, min(begin + step, stop), arms) for begin in range(start, stop, step)]
     return cut
+
+
+def _cut_first(ends: Ints) -> Iterator[tuple[int, int, Ints]]:
+    """Stretches of arms that begin together, the first position alone."""
+    for start, stop, arms in stretches(ends):
+        if start == 0 and stop > 1:
+            yield 0, 1, arms
+        yield max(start, min(1, stop - 1)), stop, arms
+
+
+def _open_stretches(starts: Ints, ends: Ints) -> Iterator[tuple[int, int, Ints]]:
+    """Stretches of arms that begin at their own positions, the first one of each alone."""
+    some = ends > starts
+    bounds = np.unique(np.concatenate([starts[some], starts[some] + 1, ends[some]])).tolist()
+    for start, stop in pairwise(bounds):
+        yield start, stop, np.flatnonzero(some & (starts <= start) & (ends >= stop))
 
 
 def _middle(over: Floats, columns: Floats) -> Floats:
     """The lower median of some numbers in order together with each column of others."""
     rows = columns.shape[0]
+    if over.size + rows == 0:
+        return np.zeros(columns.shape[1])
     wanted = (over.size + rows - 1) // 2
     # So many of the ordered numbers are below it for certain, and those after the others above it.
     below = max(0, wanted - rows)
@@ -79,9 +109,13 @@ def _middle(over: Floats, columns: Floats) -> Floats:
 
 
 def least_step(lane: Lane) -> Floats:
-    """r: the least difference of two arms within a block that is more than rounding, over the first positions, (n,)."""
+    """r: the least difference of two arms within a block that is more than rounding, over the first positions, (n,).
+
+    An arm that joined later counts from there on.
+    """
     steps, spans = np.full(lane.cells.blocks, np.inf), np.zeros(lane.cells.blocks)
-    parts = _short_stretches(lane.known)
+    joined = None if lane.joined is None else np.minimum(lane.joined, lane.known)
+    parts = [part for part in _short_stretches(lane.known, joined) if part[2].size]
     for start, stop, arms in parts:
         had = np.sort(lane.cells.rows(arms, start, stop), axis=0)
         known = ~np.isnan(had)

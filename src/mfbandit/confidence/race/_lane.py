@@ -79,8 +79,10 @@ class Lane:
         return found
 
     def differences(self, first: int, second: int) -> Floats:
-        """What an arm gave more than another on the positions on which both are known."""
-        rows = self.cells.rows(np.array([first, second]), 0, int(min(self.known[first], self.known[second])))
+        """What an arm gave more than another on the positions on which both are known and compared."""
+        both = np.array([first, second])
+        start = int(self.since(both[:1], both[1:])[0])
+        rows = self.cells.rows(both, start, max(start, int(self.known[both].min())))
         return np.asarray(rows[0] - rows[1])
 
     def largest_apart(self, winners: Ints, losers: Ints) -> Floats:

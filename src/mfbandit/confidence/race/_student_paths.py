@@ -137,8 +137,22 @@ def student_peaks(
 ) -> Floats:
     """The largest log E of each pair over all blocks, against "truth(winner) - truth(loser) <= shift".
 
-    Only what is above `need` is worked out; -inf where nothing is. If `any_will_do`, one above it is enough.
+    Only blocks count that were opened when both arms were there, and no earlier ones than `start`. Only what is above
+    `need` is worked out; -inf where nothing is. If `any_will_do`, one above it is enough.
     """
+    starts = np.maximum(start, guards.lane.since(winners, losers))
+    found = np.full(winners.size, -math.inf)
+    for first in np.unique(starts):
+        pairs = np.flatnonzero(starts == first)
+        some = winners[pairs], losers[pairs], shift[pairs], need[pairs]
+        found[pairs] = _peaks_from(guards, *some, int(first), any_will_do=any_will_do)
+    return found
+
+
+def _peaks_from(
+    guards: Guards, winners: Ints, losers: Ints, shift: Floats, need: Floats, start: int, *, any_will_do: bool
+) -> Floats:
+    """The largest log E of pairs over the blocks from `start` on."""
     t, count = _paths(guards, winners, losers, shift, start)
     peak = np.full(winners.size, -math.inf)
     if not t.size:
