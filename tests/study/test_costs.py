@@ -1,23 +1,26 @@
 """What pulls really cost: told, measured, limited, and kept in the log."""
 
+import contextlib
 import itertools
 import random
 import sys
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 import mfbandit as mf
 from mfbandit.certificate import verify
 from mfbandit.engines import Batches
-from mfbandit.errors import InvalidInput, PolicyError, ProblemError, RewardError
-from mfbandit.storage import RESULT
+from mfbandit.errors import InvalidInput, PolicyError, ProblemError, RewardError, StudyError
+from mfbandit.storage import FAILURE, RESULT
 from mfbandit.study import Study, create_study, import_study, load_study
 from mfbandit.study._settings import Settings
 from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_record import dump_state
-from mfbandit.workers import Command
+from mfbandit.workers import Command, describe
 
 ARMS = ["a", "b", "c"]
 PLAIN = mf.Problem(ARMS, [mf.Fidelity("quick", 1.0, 0.1), mf.Fidelity("exact", 3.0)])
@@ -239,3 +242,72 @@ def test_a_command_may_say_what_it_cost() -> None:
     program = [sys.executable, "-c", "import sys; print(sys.argv[1])"]
     assert Command([*program, line])(pull) == mf.Outcome(0.25, cost=0.5, note="812 tokens")
     assert Command([*program, '{"cost": 0.5}'])(pull) == '{"cost": 0.5}'
+    failing = Command([sys.executable, "-c", "import sys; print(sys.argv[1]); sys.exit(3)", '{"cost": 0.5}'])
+    with pytest.raises(StudyError, match="ended with exit code 3") as failed:
+        failing(pull)
+    assert describe(failed.value).cost == 0.5
+
+
+class TooLong(Exception):
+    cost = 2.5
+
+
+def fails_first(folder: Path, pull: mf.Pull) -> float:
+    """Fail on the first attempt of every pull whose index is even; attempts are counted in a folder."""
+    with contextlib.suppress(FileExistsError):
+        (folder / f"{pull.id}").mkdir()
+        if pull.index % 2 == 0:
+            raise TooLong("no answer within the limit of tokens")
+    return MEANS[pull.arm]
+
+
+@pytest.mark.parametrize(("engine", "width"), [("threads", 1), ("threads", 4), ("processes", 1)])
+def test_what_failed_attempts_have_cost_counts(engine, width, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("mfbandit.study.run._backoff.FIRST_WAIT", 0.001)
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = create_study(PLAIN, policy="lucb-c:batch=4", max_cost=40.0, delta=1e-9, width=width, storage=url)
+    study.optimize(partial(fails_first, tmp_path), workers=width, engine=engine, progress=False)
+    frame = study.to_frame()
+    again = frame[frame["attempt"] > 1]
+    assert len(again) > 2
+    assert study.cost == pytest.approx(frame["cost"].sum() + 2.5 * len(again))
+    assert (study.status, study.cost <= 40.0 + 2.5 * width) == ("max_cost", True)
+    # They say nothing of what a pull costs that succeeds.
+    assert study.current().costs.expected == study.current().costs.declared
+    assert_same(study, load_study(url))
+    study.export(tmp_path / "study.jsonl")
+    assert_same(study, import_study(tmp_path / "study.jsonl"))
+
+
+def test_the_seconds_of_failed_attempts_count() -> None:
+    study = create_study(mf.Problem(2, [mf.Fidelity("only", "seconds")]), retries=1)
+
+    def slow(pull: mf.Pull) -> float:
+        raise ValueError("no answer")
+
+    assert study.optimize(slow, progress=False, failure_patience=0).status == "failed"
+    costs = [record.value for record in study.storage.log(study.name).read(0) if record.kind == FAILURE]
+    assert len(costs) == 2
+    assert all(0.0 < cost < 60.0 for cost in costs)
+    assert study.cost == sum(costs)
+    # A batch shares what its failure has cost.
+    batch = create_study(PLAIN, policy="lucb-c:batch=4", retries=0)
+
+    def together(pulls: list[mf.Pull]) -> list[float]:
+        raise TooLong(f"no answer to {len(pulls)}")
+
+    batch.optimize(Batches(together, 4), progress=False, failure_patience=0)
+    costs = [record.value for record in batch.storage.log(batch.name).read(0) if record.kind == FAILURE]
+    assert sum(costs) % 2.5 == 0.0
+    assert max(costs) <= 2.5
+
+
+def test_a_cost_that_is_not_the_usual_one_changes_no_plans(tmp_path) -> None:
+    study = create_study(PLAIN, policy="lucb-c:batch=3")
+    pulls = study.ask(3)
+    study.tell_all([(pull, mf.Outcome(0.5, cost=0.25, usual=False, lost=2.0)) for pull in pulls])
+    study.ask()
+    assert study.cost == 3 * 2.25
+    assert study.current().costs.expected == study.current().costs.declared
+    study.export(tmp_path / "study.jsonl")
+    assert_same(study, import_study(tmp_path / "study.jsonl"))

@@ -26,6 +26,11 @@ class Outcome:
     seconds, worker, failed
         How long it took, who did it, and how many attempts failed before that `Study.fail` was not told of; for whoever
         looks later (`Study.to_frame`). A run fills in what is not said.
+    lost
+        What these attempts have cost, beside `cost`.
+    usual
+        Whether such a pull usually costs that. If part of it was there already, or was paid for others, too, it is not:
+        then the cost counts, and what is planned goes by others.
 
     Examples
     --------
@@ -43,3 +48,5 @@ class Outcome:
     seconds: Any = None
     worker: str | None = None
     failed: int | None = None
+    lost: Any = None
+    usual: bool = True

@@ -248,7 +248,7 @@ class AskTell(Replica):
         def decide(news: Sequence[Record], clock: Clock) -> list[Record]:
             study_state, records = self._apply_news(news), list[Record]()
             verdicts.clear()
-            for pull, number, value, kind, text, cost, work in reports:
+            for pull, number, value, kind, text, cost, work, lost in reports:
                 if number >= study_state.asked and self._may_plan():
                     self._plan(records)
                 verdict = self._verdict(pull, number)
@@ -259,8 +259,8 @@ class AskTell(Replica):
                         if self._check.measured:
                             place = number - study_state.round.first
                             self._check.check_told(study_state.round.row_of(place).fidelity, cost)
-                        text = outcome_text(cost, text)
-                        study_state.result(number, value, cost)
+                        text = outcome_text(cost, text, lost)
+                        study_state.result(number, value, cost, lost)
                     else:
                         study_state.failure(number, text or "", value)
                     records.append(Record(kind, number, value, text))

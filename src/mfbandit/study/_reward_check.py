@@ -14,7 +14,7 @@ from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.model import Outcome, Problem, Pull, RewardKind
 from mfbandit.storage import RESULT, json_text
 
-__all__ = ["OutcomeCheck", "Report", "RewardCheck", "as_cost", "check_lease", "plain_text", "work_text"]
+__all__ = ["OneOffCost", "OutcomeCheck", "Report", "RewardCheck", "as_cost", "check_lease", "plain_text", "work_text"]
 
 #: Gaussian rewards beyond this would overflow when squared and summed.
 _HUGE = 1e150
@@ -64,6 +64,12 @@ class RewardCheck:
         return reward + 0.0  # type: ignore[no-any-return]
 
 
+class OneOffCost(float):
+    """What a pull has cost that says nothing of what the next one will cost."""
+
+    __slots__ = ()
+
+
 class Report(NamedTuple):
     """What became of a pull."""
 
@@ -76,6 +82,8 @@ class Report(NamedTuple):
     cost: float | None = None
     work: str | None = None
     """How long it took, and who did it: `work_text`."""
+    lost: float = 0.0
+    """What attempts have cost that failed before and of which nothing else is known."""
 
 
 class OutcomeCheck:
@@ -89,15 +97,17 @@ class OutcomeCheck:
     def __call__(self, found: Any, pull: Pull | int, number: int) -> Report:
         """Check what an evaluation of a pull, which has this number, brings."""
         cost = note = work = None
+        lost = 0.0
         if isinstance(found, Outcome):
-            cost = None if found.cost is None else as_cost(found.cost)
+            cost = None if found.cost is None else as_cost(found.cost, usual=found.usual)
+            lost = 0.0 if found.lost is None else as_cost(found.lost)
             note = None if found.note is None else plain_text(found.note)
             work = work_text(found.seconds, found.worker, found.failed)
             found = found.reward
         reward = self._reward(found)
         if self.measured and isinstance(pull, Pull):
             self.check_told(pull.fidelity_index, cost)
-        return Report(pull, number, reward, RESULT, note, cost, work)
+        return Report(pull, number, reward, RESULT, note, cost, work, lost)
 
     def check_told(self, fidelity: int, cost: float | None) -> None:
         """Refuse a reward without its cost where nobody else knows it."""
@@ -117,8 +127,8 @@ class OutcomeCheck:
         return Outcome(reward, cost, note)
 
 
-def as_cost(cost: Any) -> float:
-    """A cost that was told, as a float.
+def as_cost(cost: Any, *, usual: bool = True) -> float:
+    """A cost that was told, as a float; `usual` is whether it says what the next one will cost.
 
     Examples
     --------
@@ -134,7 +144,7 @@ def as_cost(cost: Any) -> float:
         number = math.nan
     if not 0.0 <= number < math.inf:
         raise RewardError(f"the cost of a pull must be a finite number >= 0, got {_shown(cost)}")
-    return number + 0.0
+    return number + 0.0 if usual else OneOffCost(number + 0.0)
 
 
 def work_text(seconds: Any, worker: Any, failed: Any = None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import math
@@ -116,7 +117,7 @@ class Command:
         if code:
             lines = [line for line in complaint.splitlines() if line.strip()]
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise StudyError(f"{self._name} {how}" + (f": {shown(lines[-1].strip(), 200)}" if lines else ""))
+            raise _Failed(f"{self._name} {how}" + (f": {shown(lines[-1].strip(), 200)}" if lines else ""), said)
         if not said:
             raise StudyError(f"{self._name} printed nothing; its last line must be a reward")
         try:
@@ -131,6 +132,16 @@ class Command:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+
+class _Failed(StudyError):
+    """A command failed, and may have said as JSON what that cost all the same."""
+
+    def __init__(self, why: str, printed: Sequence[str]) -> None:
+        super().__init__(why)
+        self.cost = None
+        with contextlib.suppress(ValueError, AttributeError):
+            self.cost = json.loads(printed[-1]).get("cost") if printed else None
 
 
 def _outcome(line: str) -> Outcome | None:

@@ -17,7 +17,7 @@ from mfbandit._checks import closest
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Problem, Pull
 from mfbandit.workers._command import Command
-from mfbandit.workers._failure import RemoteFailure
+from mfbandit.workers._failure import RemoteFailure, note_seconds
 
 __all__ = [
     "ENGINES",
@@ -79,9 +79,13 @@ class Evaluated(NamedTuple):
 def evaluate_now(evaluate: Evaluate, pull: Pull) -> Evaluated:
     """Evaluate a pull to the end, in this thread."""
     began = time.perf_counter()
-    found = evaluate(pull)
-    if inspect.isawaitable(found):
-        found = asyncio.run(_awaited(found))
+    try:
+        found = evaluate(pull)
+        if inspect.isawaitable(found):
+            found = asyncio.run(_awaited(found))
+    except BaseException as error:
+        note_seconds(error, began)
+        raise
     return Evaluated.since(began, found)
 
 

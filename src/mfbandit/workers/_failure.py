@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ __all__ = [
     "TookTooLong",
     "WorkerDied",
     "describe",
+    "note_seconds",
     "reason",
 ]
 
@@ -35,6 +37,8 @@ _LASTING = (NameError, SyntaxError, ImportError, NotImplementedError, MemoryErro
 _PASSES = re.compile(r"Timeout|ConnectionError|ConnectError|RateLimit|Unavailable|Overloaded|Throttl|TooManyRequests")
 #: HTTP answers below 500 that ask for another attempt, and those above that do not.
 _ASK_AGAIN, _NEVER = (408, 409, 425, 429), (501, 505)
+#: Where an exception says how long the evaluation took that raised it.
+_SECONDS = "_mfbandit_seconds"
 #: How many errors that led to one another are looked at.
 _DEEPEST = 5
 
@@ -62,14 +66,18 @@ class Failure(NamedTuple):
     kind: str
     retry_after: float | None
     """Seconds that it asks to wait, if it does."""
+    cost: float | None = None
+    """What the attempt has cost, if it says so."""
+    seconds: float | None = None
+    """How long it took, if that is known."""
 
 
 class RemoteFailure(StudyError):
     """A failure in another process, described there: not every exception can be sent."""
 
-    def __init__(self, said: str, kind: str, retry_after: float | None) -> None:
-        super().__init__(said, kind, retry_after)
-        self.failure = Failure(said, kind, retry_after)
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.failure = Failure(*parts)
 
     def __str__(self) -> str:
         """Say what was raised."""
@@ -106,7 +114,7 @@ def describe(error: BaseException) -> Failure:
     >>> slow_down = RuntimeError("slow down")
     >>> slow_down.retry_after = 1.5
     >>> describe(slow_down)
-    Failure(said='RuntimeError: slow down', kind='temporary', retry_after=1.5)
+    Failure(said='RuntimeError: slow down', kind='temporary', retry_after=1.5, cost=None, seconds=None)
     >>> describe(NameError("judge")).kind, describe(ConnectionResetError()).kind, describe(ValueError("?")).kind
     ('lasting', 'temporary', 'unknown')
     """
@@ -120,7 +128,27 @@ def describe(error: BaseException) -> Failure:
         kind = LASTING
     if isinstance(_raised(error), RewardError):
         kind = REFUSED
-    return Failure(reason(error), kind, waits[0] if waits else None)
+    costs, seconds = ([_amount(one, name) for one in chain] for name in ("cost", _SECONDS))
+    return Failure(reason(error), kind, waits[0] if waits else None, _first(costs), _first(seconds))
+
+
+def note_seconds(error: BaseException, began: float) -> None:
+    """Note on an exception how long the evaluation took that began at a moment of `time.perf_counter`."""
+    with contextlib.suppress(Exception):  # not every exception takes notes
+        setattr(error, _SECONDS, time.perf_counter() - began)
+
+
+def _first(amounts: Iterable[float | None]) -> float | None:
+    return next((amount for amount in amounts if amount is not None), None)
+
+
+def _amount(error: BaseException, name: str) -> float | None:
+    """A number of at least 0 that an exception carries under a name."""
+    with contextlib.suppress(Exception):  # whatever a foreign object does when it is looked at
+        found = getattr(error, name, None)
+        amount = math.nan if found is None or isinstance(found, bool | str) else float(found)
+        return amount if 0.0 <= amount < math.inf else None
+    return None
 
 
 def _raised(error: BaseException) -> BaseException:

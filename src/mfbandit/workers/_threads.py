@@ -11,7 +11,7 @@ from typing import Any
 
 from mfbandit.model import Pull
 from mfbandit.workers._engine import Evaluate, Evaluated, end_commands, evaluate_now
-from mfbandit.workers._failure import RemoteFailure
+from mfbandit.workers._failure import RemoteFailure, note_seconds
 
 __all__ = ["AsyncioLoop", "Threads"]
 
@@ -119,8 +119,11 @@ class AsyncioLoop:
         began = time.perf_counter()
         try:
             return Evaluated.since(began, await self._evaluate(pull))
-        except (SystemExit, KeyboardInterrupt) as error:
-            raise RemoteFailure.of(error) from None
+        except BaseException as error:
+            note_seconds(error, began)
+            if isinstance(error, SystemExit | KeyboardInterrupt):
+                raise RemoteFailure.of(error) from None
+            raise
 
     def started(self, future: Future[Any]) -> bool:
         """Coroutines begin at once."""

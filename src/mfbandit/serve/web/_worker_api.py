@@ -88,11 +88,11 @@ def _tell(study: Study, sent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fail(study: Study, sent: dict[str, Any]) -> dict[str, Any]:
-    _check(sent, ("pull", "reason"))
-    reason = sent.get("reason", "")
+    _check(sent, ("pull", "reason", "cost"))
+    reason, cost = sent.get("reason", ""), sent.get("cost", 0.0)
     if not isinstance(reason, str):
         raise InvalidInput(f"reason must be a text, got {str(reason)[:40]!r}")
-    return {"counted": study.fail(_id(sent.get("pull")), reason[:_LONGEST_REASON])}
+    return {"counted": study.fail(_id(sent.get("pull")), reason[:_LONGEST_REASON], cost=cost)}
 
 
 def _heartbeat(study: Study, sent: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from mfbandit.study.state._study_blocks import missing_cells
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import study_state_of
 from mfbandit.study.state.rounds._continuing import Continuing
-from mfbandit.study.state.rounds._costs import Costs, outcome_text, read_cost
+from mfbandit.study.state.rounds._costs import Costs, outcome_text, read_costs
 from mfbandit.study.state.rounds._round_record import RoundRecord, extent_of, read_round
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def logged_pulls(study: Study) -> Iterator[tuple[LoggedPull, float]]:
     A cell of a race that could not be had has the reward NaN.
     """
     records = list(kept_records(study.storage.log(study.name)))
-    told = {record.pull: read_cost(record.text) for record in records if record.kind == RESULT and record.text}
+    told = {record.pull: read_costs(record.text)[0] for record in records if record.kind == RESULT and record.text}
     rewards = dict.fromkeys(missing_cells(study.settings, records), math.nan)
     rewards.update({record.pull: record.value for record in records if record.kind == RESULT})
     for pull in _pulls_of_rounds(study.made_with, records):
@@ -239,8 +239,9 @@ def _from_line(line: Any, check: RewardCheck) -> Record:
     if isinstance(pull, bool) or not isinstance(pull, int) or not 0 <= pull < 2**63:
         raise ValueError(f"pull {pull!r} is not a number of a pull")
     if kind == RESULT:
-        cost, note = line.get("cost"), line.get("note")
-        text = outcome_text(None if cost is None else as_cost(cost), None if note is None else plain_text(note))
+        cost, note, usual = line.get("cost"), line.get("note"), line.get("usual") is not False
+        said = None if cost is None else as_cost(cost, usual=usual), None if note is None else plain_text(note)
+        text = outcome_text(*said, as_cost(line.get("lost", 0.0)))
         return Record(kind, pull, check(line["reward"]), text)
     if kind == FAILURE:
         return Record(kind, pull, as_cost(line.get("cost", 0.0)), plain_text(line["reason"]))

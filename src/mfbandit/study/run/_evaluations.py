@@ -12,7 +12,7 @@ from typing import Any
 from mfbandit.formatting import shown
 from mfbandit.model import Fidelity, Outcome, Pull
 from mfbandit.study.run._folders import FolderStore
-from mfbandit.workers import Batch, Batches, Engine, Evaluate, TookTooLong
+from mfbandit.workers import Batch, Batches, Engine, Evaluate, Failure, TookTooLong
 
 __all__ = ["Evaluation", "Evaluations", "batch_size", "tasks_of"]
 
@@ -30,6 +30,8 @@ class Evaluation:
     future: Future[Any]
     place: int | None = None
     """Which of the rewards that its future brings is its own; None if that brings one alone."""
+    together: int = 1
+    """How many pulls are evaluated together with it, itself included."""
     began: float = field(default_factory=time.monotonic)
     deadline: float | None = None
     """When it has taken too long; not known before it has begun."""
@@ -43,14 +45,23 @@ class Evaluation:
         except CancelledError as cancelled:
             return cancelled
 
-    def outcome(self, failed: int = 0) -> Outcome:
-        """What it brought after so many failures that nobody recorded; raises what went wrong."""
+    def lost(self, failure: Failure) -> float:
+        """What it has cost although it failed: what the failure says, or the time that it took."""
+        lost = failure.cost
+        if lost is None and self.timed:
+            # Nobody says how long it took if it was ended, or its worker has died.
+            lost = time.monotonic() - self.began if failure.seconds is None else failure.seconds
+        return (lost or 0.0) / self.together
+
+    def outcome(self, failed: int = 0, lost: float = 0.0) -> Outcome:
+        """What it brought after so many failures that nobody recorded, and their cost; raises what went wrong."""
         found, seconds, worker = self.future.result()
         if self.place is not None:
             found, seconds = found[self.place], seconds / len(found)
         if not isinstance(found, Outcome):
-            return Outcome(found, seconds if self.timed else None, None, seconds, worker, failed)
-        said = {"cost": seconds if self.timed else None, "seconds": seconds, "worker": worker, "failed": failed}
+            return Outcome(found, seconds if self.timed else None, None, seconds, worker, failed, lost)
+        said = {"cost": seconds if self.timed else None, "seconds": seconds, "worker": worker}
+        said |= {"failed": failed, "lost": lost}
         return replace(found, **{key: value for key, value in said.items() if getattr(found, key) is None})
 
 
@@ -90,6 +101,8 @@ class Evaluations:
         #: A pull may be out again while one that was given up still runs, so it is futures that report.
         self._numbers: dict[Future[Any], dict[int, None]] = {}
         self._reports: SimpleQueue[Future[Any] | None] = SimpleQueue()
+        #: What failed attempts of pulls have cost, until the study is told.
+        self._lost: dict[int, float] = {}
         #: The task of which it was said last that it failed.
         self._said_of: Future[Any] | None = None
 
@@ -113,7 +126,7 @@ class Evaluations:
         if together:
             # An engine hands on what it is given, and asks it for nothing but its fidelity.
             future = self.engine.submit(Batch(tuple(given)))  # type: ignore[arg-type]
-            self._note([Evaluation(pull, future, place) for place, pull in enumerate(pulls)])
+            self._note([Evaluation(pull, future, place, len(pulls)) for place, pull in enumerate(pulls)])
         else:
             self._note([Evaluation(pulls[0], self.engine.submit(given[0]))])
 
@@ -165,6 +178,15 @@ class Evaluations:
             f"arm {evaluation.pull.arm!r} at fidelity {evaluation.pull.fidelity!r}{others} failed: "
             f"{shown(' '.join(said.split()), _LONGEST)}"
         )
+
+    def lose(self, evaluation: Evaluation, failure: Failure) -> None:
+        """Note what an evaluation has cost that failed; the study learns of it with what becomes of its pull."""
+        number = evaluation.pull.id
+        self._lost[number] = self._lost.get(number, 0.0) + evaluation.lost(failure)
+
+    def take_lost(self, pull: Pull) -> float:
+        """What attempts of a pull have cost that failed and of which the study was not told; it is now."""
+        return self._lost.pop(pull.id, 0.0)
 
     def forget(self, evaluation: Evaluation) -> None:
         """Wait no longer for an evaluation."""

@@ -262,7 +262,8 @@ class _Run:
         """Report the rewards of evaluations, in one step; returns the pulls whose rewards are none to be refused."""
         rewards: list[tuple[Pull, Any]] = []
         for evaluation in evaluations:
-            rewards.append((evaluation.pull, evaluation.outcome(self.backoff.withheld(evaluation.pull))))
+            lost = self.running.take_lost(evaluation.pull)
+            rewards.append((evaluation.pull, evaluation.outcome(self.backoff.withheld(evaluation.pull), lost)))
             try:
                 self.study.check_outcome(*rewards[-1])
             except RewardError as refused:
@@ -283,6 +284,7 @@ class _Run:
         if self.interrupts.count:  # it may have failed because of Ctrl-C; held pulls are given back
             return
         self.running.engine.check(error)
+        self.running.lose(evaluation, failure)
         before = len(self.study.current().failures.get(pull.id, ()))
         paused = self.backoff.until_probe() is not None
         verdict = self.backoff.failed(pull, failure, self.study.settings.retries - before)
@@ -300,7 +302,7 @@ class _Run:
             )
         del self.held[pull.id]
         for _ in range(verdict.counted):
-            self.study.fail(pull, failure.said)
+            self.study.fail(pull, failure.said, cost=self.running.take_lost(pull))
         # Its arm may have been retired: see at once which evaluations are still wanted.
         self.next_beat = time.monotonic()
 

@@ -24,7 +24,7 @@ from mfbandit.study.state._bias_violations import read_beliefs
 from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._study_blocks import write_blocks
 from mfbandit.study.state._study_changes import StudyChanges
-from mfbandit.study.state.rounds._costs import read_cost
+from mfbandit.study.state.rounds._costs import read_costs
 from mfbandit.study.state.rounds._round import Round, Row
 from mfbandit.study.state.rounds._round_record import (
     MemoryDiff,
@@ -73,7 +73,7 @@ class StudyState(StudyChanges):
         for record in records:
             kind = record.kind
             if kind == RESULT:
-                self.result(record.pull, record.value, read_cost(record.text) if record.text else None)
+                self.result(record.pull, record.value, *(read_costs(record.text) if record.text else ()))
             elif kind == LEASE:
                 self.round.lease(record.pull - self.round.first, record.value, record.text)
             elif kind == ROUND:
@@ -88,8 +88,8 @@ class StudyState(StudyChanges):
             else:
                 raise StorageError(f"the log holds a record of an unknown kind {kind!r}")
 
-    def result(self, pull: int, reward: float, cost: float | None = None) -> None:
-        """A pull has a reward, in the units of the problem, and has cost so much, if that was told."""
+    def result(self, pull: int, reward: float, cost: float | None = None, lost: float = 0.0) -> None:
+        """A pull has a reward, in the units of the problem; what it has cost, and attempts before, if that was told."""
         playing = self.round
         place = pull - playing.first
         playing.leases.pop(place, None)
@@ -99,6 +99,8 @@ class StudyState(StudyChanges):
         playing.waiting[place] = reward
         if cost is not None:
             playing.costs[place] = cost
+        if lost:
+            playing.lost[place] = playing.lost.get(place, 0.0) + lost
         self._fold()
 
     def failure(self, pull: int, reason: str, cost: float = 0.0) -> None:

@@ -15,11 +15,11 @@ import numpy as np
 from mfbandit.core import Floats
 from mfbandit.errors import RewardError, StorageError
 from mfbandit.storage import json_text
-from mfbandit.study._reward_check import as_cost
+from mfbandit.study._reward_check import OneOffCost, as_cost
 from mfbandit.study._settings import Settings
 from mfbandit.study.state.rounds._round import Row
 
-__all__ = ["Costs", "outcome_text", "read_cost"]
+__all__ = ["Costs", "outcome_text", "read_costs"]
 
 #: Nothing is expected to cost less than this part of what costs most: policies divide by costs.
 _LEAST = 1e-9
@@ -72,7 +72,7 @@ class Costs:
         self.add(row, cost - row.price)
         cell = row.arm, row.fidelity
         paid = cost - (self._opening[row.fidelity] if row.opens else 0.0)
-        if paid > 0.0:
+        if paid > 0.0 and not isinstance(cost, OneOffCost):
             self._sums[cell] += paid
             self._counts[cell] += 1
             self._stale = True
@@ -168,24 +168,31 @@ def _ratio(over: Any, under: Any) -> Floats:
     return found
 
 
-def outcome_text(cost: float | None, note: str | None) -> str | None:
+def outcome_text(cost: float | None, note: str | None, lost: float = 0.0) -> str | None:
     """What the record of a result says beside the reward; None if that is nothing.
 
     Examples
     --------
-    >>> outcome_text(0.5, None), outcome_text(None, None)
-    ('{"cost":0.5}', None)
+    >>> outcome_text(0.5, None), outcome_text(OneOffCost(0.5), "again", 2.0), outcome_text(None, None)
+    ('{"cost":0.5}', '{"cost":0.5,"note":"again","lost":2.0,"usual":false}', None)
     """
-    if cost is None and note is None:
-        return None
-    said = {key: value for key, value in (("cost", cost), ("note", note)) if value is not None}
-    return json_text(said)
+    usual = False if isinstance(cost, OneOffCost) else None
+    parts = (("cost", None if cost is None else float(cost)), ("note", note), ("lost", lost or None), ("usual", usual))
+    said = {key: value for key, value in parts if value is not None}
+    return json_text(said) if said else None
 
 
-def read_cost(text: str) -> float | None:
-    """The cost that the record of a result says; None if it says none."""
+def read_costs(text: str) -> tuple[float | None, float]:
+    """The cost that the record of a result says, None if it says none, and what attempts have cost that failed before.
+
+    Examples
+    --------
+    >>> read_costs('{"cost":0.5,"lost":2.0}'), read_costs('{"note":"again"}')
+    ((0.5, 2.0), (None, 0.0))
+    """
     try:
-        cost = json.loads(text).get("cost")
-        return None if cost is None else as_cost(cost)
+        said = json.loads(text)
+        cost, usual = said.get("cost"), said.get("usual", True)
+        return None if cost is None else as_cost(cost, usual=usual is not False), as_cost(said.get("lost", 0.0))
     except (ValueError, AttributeError, RewardError):
         raise StorageError(f"the log holds a result that cannot be read: {text[:60]!r}") from None
