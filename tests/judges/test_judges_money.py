@@ -10,7 +10,7 @@ import mfbandit as mf
 from mfbandit.errors import InvalidInput, StorageError
 from mfbandit.judges import Grader, Judging
 from mfbandit.judges._paid_study import PaidStudy, told_pulls
-from mfbandit.study import create_study
+from mfbandit.study import create_study, import_study, load_study
 
 
 def judging(calls, *, respond=None, price=1.0, **settings):
@@ -59,7 +59,8 @@ def test_only_money_that_is_paid_is_counted():
     assert result.status == "max_cost"
     assert result.pulls > exact.paid == len(calls) == 15
     assert result.cost == setup.bill().total == 150.0
-    assert result.certificate["cost"] == result.pulls * 10.0 == setup.bill().at_full_price
+    assert result.certificate["cost"] == result.certificate["paid"] == 150.0
+    assert setup.bill().at_full_price == result.pulls * 10.0
 
 
 @pytest.mark.parametrize("workers", [1, 8])
@@ -237,3 +238,51 @@ def test_what_is_told_in_one_step_is_not_waited_for():
     paid += pulls
     assert study.tell_all((pull, 1.0) for pull in pulls) == [True] * 3
     assert (study.ask(), study.status) == ([], "max_cost")
+
+
+@pytest.mark.parametrize("workers", [1, 6])
+def test_the_study_is_told_what_was_really_paid(workers, tmp_path):
+    calls = []
+
+    async def label(item):
+        calls.append(item)
+        if len(calls) in (2, 5):
+            raise ConnectionError("busy")
+        return item % 3
+
+    def compare(answer, label):
+        return float(len(answer) % 3 == label)
+
+    def respond(candidate, item):
+        return "x" * ((item + {"p": item % 2, "q": 0, "r": 1}[candidate]) % 3)
+
+    cache, url = tmp_path / "grades.jsonl", f"sqlite:///{tmp_path / 'study.db'}"
+    exact = Grader("exact", compare, price=3.0, label=label, per_item=True)
+    made = {"respond": respond, "answer_price": 0.5, "cache": cache}
+    costs = []
+    for name in ("first", "second"):
+        setup = Judging({"a": "p", "b": "q", "c": "r"}, range(40), [exact], **made)
+        result = setup.identify(storage=url, name=name, progress=False, workers=workers, failure_patience=5.0)
+        study = load_study(url, name)
+        assert result.status == "certified"
+        # Two calls failed, and the answers were made that they were about.
+        assert study.cost - study.to_frame()["cost"].sum() >= (6.0 if name == "first" else 0.0)
+        # What was under way when the study had its answer was paid for, and not told.
+        least = result.cost if workers == 1 else 0.8 * result.cost
+        assert least <= study.cost + 1e-9 <= result.cost + 2e-9
+        # What is planned goes by prices, whatever was there already.
+        assert study.current().costs.expected == study.current().costs.declared
+        study.export(tmp_path / "study.jsonl")
+        assert import_study(tmp_path / "study.jsonl").cost == study.cost
+        costs.append(study.cost)
+    # All answers and labels are there the second time.
+    assert costs[1] == 0.0 < costs[0]
+
+
+def test_what_is_paid_counts_for_whoever_runs_the_study():
+    calls = []
+    setup = judging(calls)
+    policy = "lucb-top:batch=40,independent=true"
+    result = mf.identify(setup.problem, setup.outcome, policy=policy, max_cost=150.0, delta=1e-9, progress=False)
+    assert result.cost == setup.bill().total <= 150.0
+    assert result.pulls > len(calls)

@@ -35,7 +35,7 @@ from mfbandit.study.api import study_for
 from mfbandit.study.run import optimize
 
 if TYPE_CHECKING:
-    from mfbandit.model import Pull
+    from mfbandit.model import Outcome, Pull
     from mfbandit.study import Result
 
 __all__ = ["Grader", "Judging", "Pace"]
@@ -144,6 +144,13 @@ class Judging:
         """
         return await self._scoring.score(pull)
 
+    async def outcome(self, pull: Pull) -> Outcome:
+        """The score of a pull, with what was really paid for it: 0 for a grade that was there already.
+
+        Pass this to `mfbandit.identify`, in place of `evaluate`, for a `max_cost` that counts money really paid.
+        """
+        return await self._scoring.outcome(pull)
+
     def grade(self, pull: Pull) -> float:
         """The score of a pull, outside of an event loop; may be called by many threads at once."""
         running = asyncio.run_coroutine_threadsafe(self.evaluate(pull), background_loop())
@@ -176,8 +183,9 @@ class Judging:
         (``policy="lucb-top:independent=true"``), and then draw an item of its own for every pull.
 
         Here `max_cost` and `result.cost` are money that is really paid for this study, in all its runs: a
-        grade that was there already costs nothing, and a call that failed costs its price. The
-        certificate counts every pull at its price, as studies do.
+        grade that was there already costs nothing, and a call that failed costs its price. The study is told what
+        each pull has really cost, so that `mfbandit status` and `Study.to_frame` say the same, but for calls that were
+        under way when it had its answer. `Judging.bill` also says what all pulls would have cost at their prices.
 
         Where grades are kept, a race that has seen all grades by the truest grader is certain, and names
         candidates that are tied in `result.tied`. Other policies may know all grades and still have no
@@ -301,7 +309,7 @@ class Judging:
             1000 + 10 * len(self.candidates) * len(self.items),
         )
         try:
-            result: Result = optimize(paid_study, scoring.score, **running)
+            result: Result = optimize(paid_study, scoring.outcome, **running)
             scoring.recall(study)
             arms = scoring.without_false_means(result.arms, study)
         finally:

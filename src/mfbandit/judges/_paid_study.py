@@ -1,8 +1,8 @@
 """A study of graders: a limit on money that is really paid, and the grades that its log holds.
 
-A study counts every pull at its price, since what a pull will cost must be known when it is planned. A
-grade that is there already costs nothing. So a limit on money is kept beside the study: a pull that cannot
-be paid for is given back, and the study ends there.
+A study plans with the price of every pull, and is told afterwards what it has really cost: a grade that is there
+already costs nothing. Whether a pull can be paid for depends on that. So a limit on money is kept beside the study: a
+pull that cannot be paid for is given back, and the study ends there.
 
 Where grades are kept, all of them may be known at some time. Then draws are free, and the answer is known
 without them: the study goes on for some time, to reach its certificate, and ends if it is out of reach.

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, StorageError, StudyError
 from mfbandit.judges._equal_answers import EqualAnswers
 from mfbandit.judges._grading import Grading, Task
 from mfbandit.judges._paid_study import told_pulls
 from mfbandit.judges._true_grades import EXPECTED, KEPT, Conditions, with_words
-from mfbandit.judges.kept import Subject
-from mfbandit.model import Problem, RewardKind
+from mfbandit.judges.kept import Subject, metered
+from mfbandit.model import Outcome, Problem, RewardKind
 
 if TYPE_CHECKING:
     from mfbandit.model import Pull
@@ -23,6 +23,14 @@ __all__ = ["Scoring"]
 
 #: Rounding that a score may differ by from the same score in a log.
 _SLACK = 1e-9
+
+
+class _PaidFailure(StudyError):
+    """A call failed that was paid for all the same."""
+
+    def __init__(self, said: str, cost: float) -> None:
+        super().__init__(said)
+        self.cost = cost
 
 
 @dataclass
@@ -61,6 +69,21 @@ class Scoring:
         answers = [await self.grading.answer(subject, pull.study) for subject in subjects]
         item = self.grading.items[task.subject.item]
         return {"item": item, "answers": answers}
+
+    async def outcome(self, pull: Pull) -> Outcome:
+        """The score of a pull, with what was really paid for it where that is not its price."""
+        with metered() as meter:
+            try:
+                score = await self.score(pull)
+            except StorageError:
+                raise
+            except StudyError as error:
+                # Others may wait for the same call: each says what it has paid itself.
+                raise _PaidFailure(str(error), meter.paid) from error
+        if abs(meter.paid - pull.cost) <= _SLACK * pull.cost:
+            return Outcome(score)
+        # What was there already, or serves others, says nothing of what the next pull costs.
+        return Outcome(score, cost=meter.paid, usual=meter.paid == 0.0)
 
     async def score(self, pull: Pull) -> float:
         """The score of a pull."""

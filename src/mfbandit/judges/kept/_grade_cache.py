@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from mfbandit.errors import InvalidInput, StorageError
 from mfbandit.judges.kept._grade_keys import content_key
+from mfbandit.judges.kept._meter import count_payment
 
 __all__ = ["GradeCache", "Same", "Subject"]
 
@@ -220,6 +221,7 @@ class GradeCache:
             )
 
     def _append(self, line: dict[str, Any]) -> None:
+        count_payment(float(line["price"]))
         with self._lock:
             if self.path is None:
                 self._learn(line)
