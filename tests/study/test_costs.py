@@ -113,7 +113,15 @@ def test_a_policy_that_takes_costs_for_known_refuses_measured_ones() -> None:
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize(
     ("problem", "policy"),
-    [(PLAIN, "mf-toptwo"), (PLAIN, "lucb-c:batch=4"), (PLAIN, "mf-grad"), (ITEMS, "mf-race"), (MEASURED, "mf-toptwo")],
+    [
+        (PLAIN, "mf-toptwo"),
+        (PLAIN, "lucb-c:batch=4"),
+        (PLAIN, "lucb-c:batch=50"),
+        (PLAIN, "mf-grad"),
+        (ITEMS, "mf-race"),
+        (ITEMS, "mf-race:batch=50"),
+        (MEASURED, "mf-toptwo"),
+    ],
 )
 def test_an_arm_that_is_20_times_slower_does_not_spend_more_than_there_is(problem, policy, width) -> None:
     limit = 300.0

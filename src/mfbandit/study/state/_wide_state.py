@@ -23,7 +23,7 @@ from mfbandit.study._settings import Settings
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state.rounds._round import HoldUp, Row
 from mfbandit.study.state.rounds._round_record import MemoryDiff, read_round
-from mfbandit.study.state.rounds._round_rows import cut_rows, list_rows
+from mfbandit.study.state.rounds._round_rows import cut_rows, in_pieces, list_rows
 from mfbandit.study.state.rounds._window import Window
 
 __all__ = ["WideStudyState", "study_state_of"]
@@ -215,6 +215,8 @@ class WideStudyState(StudyState):
                 return None
             most = rows_at_once(self._ahead, self.settings.width, planner.algorithm.rows)
             listed = planner.out[: min(rows, most)].tolist()
+            if self.settings.limit < math.inf:
+                listed = in_pieces(listed, planner, self.costs, state)
             planned, cut = self._planned_rows(listed)
             # Rows of a race are never marked, and others are as many as were planned, or fewer.
             marked = [number for number in range(min(len(planned), len(listed))) if listed[number][3]]

@@ -50,5 +50,5 @@ class Continuing:
         spared = declared[done] / declared[row.fidelity]
         expected = self._costs.expected[row.arm][row.fidelity]
         # A mean of what was paid is that of going on, too.
-        less = 0.0 if self._costs.was_paid(row) else spared * expected
+        less = 0.0 if self._costs.was_paid(row.arm, row.fidelity) else spared * expected
         return part._replace(cost=row.cost - less, price=row.price - declared[done])

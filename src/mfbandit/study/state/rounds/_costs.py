@@ -96,9 +96,9 @@ class Costs:
                 self.add(row, failed)
         return beyond, called_off
 
-    def was_paid(self, row: Row) -> bool:
-        """Whether a cost was told for the arm of a row at its fidelity."""
-        return self.known and bool(self._counts[row.arm, row.fidelity])
+    def was_paid(self, arm: int, fidelity: int) -> bool:
+        """Whether a cost was told for an arm at a fidelity."""
+        return self.known and bool(self._counts[arm, fidelity])
 
     def add(self, row: Row, more: float) -> None:
         """Note that a row has cost more, or less, than was declared."""
@@ -122,7 +122,7 @@ class Costs:
             return row.cost
         cell, fidelity = (row.arm, row.fidelity), row.fidelity
         opening = self._opening[fidelity] if row.opens else 0.0
-        if self.was_paid(row):
+        if self.was_paid(*cell):
             return float(self._sums[cell] / self._counts[cell]) + opening
         if self._guessed[fidelity]:
             return row.cost

@@ -15,10 +15,12 @@ from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
 from mfbandit.study.state.rounds._round_record import read_round
 
-__all__ = ["cut_rows", "list_rows", "read_rows"]
+__all__ = ["cut_rows", "in_pieces", "list_rows", "read_rows"]
 
 _size = attrgetter("size")
 _ROWS = '{"rows":[['
+#: A row of pulls whose cost is not known is cut into so many at most.
+_PIECES = 64
 
 
 def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
@@ -35,6 +37,20 @@ def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Seque
         starts[cell] = start + size
         listed.append(Row(arm, fidelity, size, start, cell, expected[arm][fidelity], prices[arm][fidelity]))
     return listed
+
+
+def in_pieces(rows: list[list[int]], planner: Planner, costs: Costs, state: State) -> list[list[int]]:
+    """The rows that a policy has planned, cut where nobody knows what the first pulls of an arm will cost.
+
+    Where several rows are out, what pulls have cost is known when their row has counted. So no more are handed out than
+    can be paid for, but for those that are out at that time.
+    """
+    cut: list[list[int]] = []
+    for k, m, pulls, marked in rows:
+        known = state.pulls[k, m] > 0 or costs.was_paid(planner.arms[k], planner.columns[m])
+        size = pulls if known else max(1, -(-pulls // _PIECES))
+        cut += [[k, m, min(size, pulls - start), marked] for start in range(0, pulls, max(1, size))]
+    return cut
 
 
 def cut_rows(rows: list[Row], costs: Costs, spent: float, limit: float) -> tuple[list[Row], bool]:
