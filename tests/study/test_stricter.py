@@ -185,24 +185,26 @@ def test_a_bound_is_never_narrowed():
     assert study.settings.problem.fidelities[0].pair_bias is None
 
 
-def test_all_processes_know_how_far_the_one_was_that_changed_a_setting():
-    # A plan may wait for results that others need not let count: they are told so with the setting.
+@pytest.mark.parametrize("seed", [2, 10])
+def test_all_processes_know_how_far_the_one_was_that_changed_a_setting(seed):
+    # A plan may wait for results that others need not let count, and note something: they are told so with the setting.
     lanes = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0)], blocks=60)
-    storage = MemoryStorage()
-    study = create_study(lanes, delta=0.2, width=4, storage=storage)
-    out, luck, step = [], random.Random(300), 0
-    while not (study.done and step > 3):
-        out += study.ask(4)
-        for pull in [out.pop(luck.randrange(len(out))) for _ in range(min(3, len(out)))]:
+    storage, luck = MemoryStorage(), random.Random(seed)
+    study = create_study(lanes, delta=0.3, width=luck.choice([2, 4, 8]), storage=storage)
+    reader, out, changes = load_study(storage), [], 0
+    while out := out + study.ask(8):
+        for pull in [out.pop(luck.randrange(len(out))) for _ in range(min(luck.randrange(1, 3), len(out)))]:
             study.tell(pull, reward_of(pull))
-        if step < 4 and luck.random() < 0.7:
-            other = load_study(storage)
-            (
-                other.reprice("quick", cost=0.065 + step)
-                if step % 2 == 0
-                else other.widen("quick", bias=0.06 + 0.1 * step)
-            )
-            step += 1
-        study.current()
+        if luck.random() < (0.3 if changes < 12 else 0):
+            kind, changing = luck.randrange(3), luck.choice([study, load_study(storage)])
+            if kind == 0:
+                changing.extend(delta=0.95 * study.settings.delta)
+            elif kind == 1:
+                changing.widen("quick", bias=study.settings.problem.fidelities[0].bias + 0.05)
+            else:
+                changing.reprice("quick", cost=0.05 + 0.001 * changes)
+            changes += 1
+            assert_same(study, reader)
+    assert changes > 5
     assert verify_with_study(study.result().certificate, study).valid
     assert_same(study, load_study(storage))
