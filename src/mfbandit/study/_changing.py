@@ -210,6 +210,12 @@ class ChangingStudy(AskTell):
         """
 
         def retires(settings: Settings) -> dict[str, Any]:
+            out = [settings.problem.arms[k] for k in self._study_state.arms_out]
+            if not settings.arms_there and arm in out:
+                raise StudyError(
+                    f"arm {arm!r} need not be taken out of study {self.name!r}: it was shown not to be the best, and "
+                    "is measured no more"
+                )
             self._check_open_arms(settings, f"arm {arm!r} cannot be taken out")
             there = [one for one in settings.problem.arms[: settings.arms_there] if one not in settings.arms_gone]
             if arm not in there:
@@ -222,16 +228,17 @@ class ChangingStudy(AskTell):
 
     def _check_open_arms(self, settings: Settings, what: str) -> None:
         """Refuse arms that join or leave where delta was not shared out for it."""
+        many = f"{settings.problem.n_arms} arms"
+        why = "which of the arms is then the best would depend on the results so far, and the answer be wrong too often"
         if settings.seen.blocks is None:
             raise StudyError(
-                f"{what}: study {self.name!r} has no shared blocks, and its delta was shared out among its "
-                f"{settings.problem.n_arms} arms before results were seen; make a new study"
+                f"{what}: study {self.name!r} was made for its {many}, and {why}; make a new study of the arms "
+                "that you want, or a problem with blocks and most_arms=..., which has delta shared out for it"
             )
         if not settings.arms_there:
             raise StudyError(
-                f"{what}: study {self.name!r} was made for its {settings.problem.n_arms} arms, with all of its delta; "
-                "make it with most_arms=... if arms are to join or leave, since delta must be shared out before "
-                "results are seen"
+                f"{what}: study {self.name!r} was made for its {many}, with all of its delta, and {why}; make a study "
+                "with most_arms=..., which shares delta out before results are seen"
             )
 
     def _stricter(self, settings: Settings, name: str, value: Any) -> float:
