@@ -91,8 +91,10 @@ class Result:
     >>> print(result)
     All that may be spent is spent, on 10 pulls that cost 10; the best so far is 'a', with confidence 0%.
     More max_cost lets it go on.
-    0 of 2 arms are shown not to be the best. 'b' may be better than it.
+    0 of 2 arms are shown not to be the best.
+    'b' may be better than 'a'.
     No arm is better than 'a' by more than 0.956.
+    There is too little evidence yet to say what it takes to settle it.
     """
 
     study: str

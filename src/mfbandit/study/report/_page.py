@@ -16,6 +16,7 @@ from mfbandit.files import complete_file
 from mfbandit.formatting import amount, floored
 from mfbandit.study._history import history
 from mfbandit.study.report._page_style import STYLE
+from mfbandit.study.report._result_words import shown_so_far
 from mfbandit.study.report._study_plots import confidence_over_cost, differences, intervals, spend
 from mfbandit.version import __version__
 
@@ -134,7 +135,8 @@ def _header(result: Result) -> str:
     tiles = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
     return (
         f"<header><p class='kicker'>Study {escape(repr(result.study))} {badge}</p>"
-        f"<h1>{escape(answer(result))}</h1><dl class='tiles'>{tiles}</dl></header>"
+        f"<h1>{escape(answer(result))}</h1><p>{escape(' '.join(shown_so_far(result)))}</p>"
+        f"<dl class='tiles'>{tiles}</dl></header>"
     )
 
 

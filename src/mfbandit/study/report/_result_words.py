@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mfbandit.formatting import amount, percent, shown
@@ -48,15 +49,26 @@ def shown_so_far(result: Result) -> list[str]:
     """Say what is shown although the answer is not sure: who is out, who is left, and what a mistake could cost."""
     if result.status in ("certified", "budget") or result.best is None:
         return []
-    racing = len(result.arms) - len(result.retired)
-    out, names = racing - len(result.left), [shown(name) for name in result.left if name != result.best]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    racing = [arm.arm for arm in result.arms if arm.arm not in result.retired]
+    out = [name for name in racing if name not in result.left]
+    left = [name for name in result.left if name != result.best]
     said = []
-    if names:
-        listed = ", ".join(map(repr, names[:_MOST_NAMED])) + more
-        said.append(f"{out} of {racing} arms are shown not to be the best. {listed} may be better than it.")
+    if left:
+        named = f": {_listed(out)}" if out else ""
+        said.append(f"{len(out)} of {len(racing)} arms are shown not to be the best{named}.")
+        said.append(f"{_listed(left)} may be better than {shown(result.best)!r}.")
     if result.regret_bound is not None:
         said.append(f"No arm is better than {shown(result.best)!r} by more than {amount(result.regret_bound)}.")
+    else:
+        said.append("By how much another arm may be better is not known yet.")
     if result.remaining_cost is not None:
         said.append(f"About {amount(result.remaining_cost, 2)} more would settle it, at the pace so far.")
+    elif left and result.status != "answered":
+        said.append("There is too little evidence yet to say what it takes to settle it.")
     return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Some names, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(repr(shown(name)) for name in names[:_MOST_NAMED]) + more

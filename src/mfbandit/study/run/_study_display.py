@@ -31,6 +31,8 @@ _FIRST_LINE, _LAST_LINE = 5.0, 60.0
 #: A picture may take one part in this many of the time.
 _SHARE = 8.0
 _BAR_WIDTH = 32
+#: By how much another arm may be better is worked out so many times as seldom as that takes, and not for more arms.
+_SELDOM, _MANY_ARMS = 20.0, 200
 
 
 #: Why there is nothing to do, by what the study waits for.
@@ -98,6 +100,8 @@ class _Report(ABC):
         settings = study.settings
         self.workers = self.running = 0
         self.next_attempt = float("inf")
+        self._bound: float | None = None
+        self._next_bound = 0.0
         self.age: Callable[[int], float | None] = _unknown_age
         self.pace = Pace(study.cost)
         self.due = time.monotonic() + first
@@ -155,11 +159,22 @@ class _Report(ABC):
             found.append(f"best {shown(view.best)}")
         if view.best is not None and not self.spends and len(view.left) < len(view.arms):
             found.append(f"{len(view.left)} of {len(view.arms)} arms left")
+        if (bound := self._no_better_by(view)) is not None:
+            found.append(f"none better by more than {amount(bound, 2)}")
         ahead = None if self.spends else self.remaining_cost.update(view.cost, view.confidence)
         if ahead is not None:
             seconds = self.pace.seconds(view.cost, ahead)
             found.append(f"about {amount(ahead, 2)} to go" + ("" if seconds is None else f", {duration(seconds)}"))
         return found
+
+    def _no_better_by(self, view: View) -> float | None:
+        """By how much another arm can be better; worked out now and then, since it may take long."""
+        began = time.monotonic()
+        if not self.spends and began >= self._next_bound and len(view.arms) <= _MANY_ARMS:
+            self._bound = view.regret_bound if view.best is not None else None
+            now = time.monotonic()
+            self._next_bound = now + _SELDOM * (now - began)
+        return self._bound
 
     def busy(self, view: View) -> str:
         """How many workers are busy, and why others are not."""
