@@ -12,7 +12,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.storage import RESULT, ROUND
-from mfbandit.study import Study, create_study, load_study
+from mfbandit.study import Study, create_study, import_study, load_study
 from mfbandit.study.state.rounds._round_record import dump_state, read_round
 
 CREW = Path(__file__).with_name("crew.py")
@@ -198,21 +198,36 @@ def test_many_open_a_new_storage_at_once(url: str) -> None:
     assert sorted(names) == [0, 1], "the two pulls of the first round, once each"
 
 
-def test_a_process_that_is_killed_after_it_has_changed_a_study(url: str) -> None:
-    problem = mf.Problem(["a", "b", "c"], [("only", 1.0)], blocks=200)
+LANES = [("quick", 0.1, 0.02), ("only", 1.0)]
+#: Problems, how their studies begin, and what is changed by a process that is killed.
+CHANGED = {
+    "items": (mf.Problem(["a", "b", "c"], [("only", 1.0)], blocks=200), {"delta": 0.3}, "study.add_arm('d')"),
+    "normal": (
+        mf.Problem(["a", "b", "c"], LANES, mf.Gaussian(), blocks="unlimited"),
+        {"delta": 0.3, "epsilon": 0.1, "max_cost": 1e5, "width": 3},
+        "study.extend(max_cost=2e5, epsilon=0.05); study.widen('quick', bias=0.03); study.add_arm('d'); "
+        "study.retire('a')",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_a_process_that_is_killed_after_it_has_changed_a_study(kind: str, url: str, tmp_path: Path) -> None:
+    problem, settings, changes = CHANGED[kind]
 
     def play(study: mf.Study) -> None:
         while pulls := study.ask(3):
             for pull in pulls:
-                noise = random.Random(f"{pull.block} {pull.arm}").random()
-                study.tell(pull, float(noise < 0.3 + 0.2 * pull.arm_index))
+                luck = random.Random(f"{pull.block} {pull.arm}")
+                mean = 0.3 + 0.2 * pull.arm_index
+                study.tell(pull, float(luck.random() < mean) if kind == "items" else luck.gauss(mean, 0.1))
 
-    study = create_study(problem, storage=url, delta=0.3, most_arms=4)
+    study = create_study(problem, storage=url, most_arms=4, **settings)  # type: ignore[arg-type]
     play(study)
     assert study.status == "certified"
     code = (
         "import os, sys, mfbandit as mf; study = mf.load_study(sys.argv[1]); study.extend(delta=0.01); "
-        "study.reprice('only', cost=0.5); study.add_arm('d'); os.kill(os.getpid(), 9)"
+        f"study.reprice('only', cost=0.5); {changes}; os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run([sys.executable, "-c", code, url], check=False)
     assert killed.returncode == -9
@@ -220,5 +235,11 @@ def test_a_process_that_is_killed_after_it_has_changed_a_study(url: str) -> None
     assert (study.status, study.settings.delta, study.best) == ("certified", 0.01, "d")
     assert study.result().confidence >= 0.99
     assert study.cost < study.result().pulls
-    again = load_study(url)
-    assert dump_state(again.current().state) == dump_state(study.current().state)
+    if kind == "normal":
+        bias = study.settings.problem.fidelities[0].bias
+        assert (study.settings.max_cost, study.settings.epsilon, bias) == (2e5, 0.05, 0.03)
+        assert list(study.result().retired) == ["a"]
+    study.export(tmp_path / "study.jsonl")
+    for again in (load_study(url), import_study(tmp_path / "study.jsonl")):
+        assert dump_state(again.current().state) == dump_state(study.current().state)
+        assert again.log_digest() == study.log_digest()
