@@ -114,3 +114,13 @@ def busy(pull):
 
 def leave(pull):
     sys.exit("the judge left")
+
+
+def train(pull):
+    """Add a line for each fidelity that was reached; what an attempt finds must be what the one before left."""
+    state = Path(pull.folder) / "state"
+    known = state.read_text().split() if state.exists() else []
+    if (known[-1] if known else None) != pull.done:
+        raise ValueError(f"{known} was found, and {pull.done!r} was expected")
+    state.write_text(" ".join([*known, pull.fidelity]))
+    return 0.1 * pull.arm_index + 0.01 * random.Random(f"{pull.block_seed} {pull.arm}").random()

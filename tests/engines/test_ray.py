@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import mfbandit as mf
 from mfbandit.engines import Batches
 from mfbandit.errors import InvalidInput
 from mfbandit.storage import ROUND
-from mfbandit.study import load_study
+from mfbandit.study import create_study, load_study
 from mfbandit.study.state.rounds._round_record import read_round
 
 ray = pytest.importorskip("ray", reason="Ray is not installed")
@@ -142,3 +143,22 @@ def test_a_lost_cluster_is_no_failure_of_a_pull(evaluators, tmp_path, part):
 def test_a_study_that_used_a_cluster_leaves_it_open(cluster, make, evaluators):
     make(3.0).optimize(evaluators.noisy, engine="ray", progress=False)
     assert ray.is_initialized()
+
+
+def test_trainings_go_on_in_a_folder_that_nodes_share(cluster, nodes, evaluators, tmp_path):
+    rungs = [mf.Fidelity("3", 3.0, 0.3, pair_bias=0.05), mf.Fidelity("9", 9.0, continues=True)]
+    problem = mf.Problem(["a", "b", "c"], rungs, mf.Gaussian(), blocks="unlimited", order="shared")
+    study = create_study(problem, width=3, max_cost=120.0)
+    shared = tmp_path / "shared"
+    settings = {"workers": 3, "engine": "ray", "folders": shared, "progress": False}
+    result = study.optimize(evaluators.train, **settings)
+    assert not study.current().failures
+    went_on = study.to_frame().query("fidelity == '9' and cost == 6")
+    assert len(went_on) > 2
+    assert len(set(study.to_frame()["worker"])) > 1
+    if result.status == "max_cost":  # it may go on
+        assert list(shared.glob("*/*/block-*/*"))
+        study.extend(max_cost=10_000.0)
+        study.optimize(evaluators.train, **settings)
+    assert (study.status, study.best) == ("certified", "c")
+    assert not list(shared.glob("*/*/block-*"))
