@@ -76,6 +76,25 @@ def test_an_arm_joins_and_another_one_leaves(problem, width, tmp_path):
     assert (again.status, again.best) == ("certified", "b")
 
 
+@pytest.mark.parametrize("width", [1, 3])
+def test_who_joins_where_fidelities_share_their_blocks_is_compared_on_blocks_that_none_has_opened(width):
+    # An arm may be made to fit what was seen of a block at the cheap fidelity, and so fit it at the other one.
+    lanes = [mf.Fidelity("quick", 0.05, 0.05), mf.Fidelity("exact", 1.0)]
+    shared = mf.Problem(["a", "b", "c"], lanes, "bernoulli", blocks="unlimited", order="shared")
+    study = create_study(shared, delta=0.1, most_arms=5, width=width)
+    play(study)
+    opened = study.current().state.blocks.opened.tolist()
+    assert opened[0] != opened[1]
+    study.add_arm("d")
+    assert study.current().state.blocks.joined[:, 3].tolist() == [max(opened)] * 2
+    play(study)
+    certificate = study.result().certificate
+    assert (study.status, study.best) == ("certified", "d")
+    assert verify(certificate).valid
+    certificate["joined"] = [opened]
+    assert "an arm joins all of them at the same one" in verify(certificate).reasons[0]
+
+
 def test_whom_only_the_retired_arm_has_beaten_returns():
     study = create_study(ITEMS, delta=0.1, most_arms=3)
     while not study.done:

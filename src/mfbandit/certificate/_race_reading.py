@@ -77,6 +77,8 @@ def _open_arms(found: Mapping[str, Any], problem: Problem, lanes: int) -> dict[s
     joined = [_numbers(blocks, lanes, "an entry of joined") for blocks in _list(found["joined"], "joined")]
     if len(joined) >= there or any(min(blocks) < 0 for blocks in joined):
         raise InvalidInput(f"joined must say how many blocks were open, for fewer than {there} arms")
+    if problem.order == "shared" and any(len(set(blocks)) > 1 for blocks in joined):
+        raise InvalidInput("fidelities share their blocks: an arm joins all of them at the same one")
     return {"arms_there": there, "gone": tuple(gone), "joined": tuple(map(tuple, joined))}
 
 

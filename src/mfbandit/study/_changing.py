@@ -193,6 +193,9 @@ class ChangingStudy(AskTell):
             if name in settings.problem.arms:
                 raise StudyError(f"study {self.name!r} has an arm {name!r} already")
             opened = self._study_state.state.blocks.opened.tolist()
+            if settings.seen.order == "shared":
+                # Who has seen a block in one lane may have made an arm that fits it in all of them.
+                opened = [max(opened)] * len(opened)
             return {"joins": {"arm": name, "blocks": opened}}
 
         self._change(joins)
