@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 LEVEL = 1e-4
 #: Runs of each part; the benchmark makes thousands.
 RUNS = {"arrivals": 40, "fitted": 100, "leader": 100, "chosen": 60, "joining": 8, "stricter": 8}
-RUNS |= {"normal-arrivals": 40, "normal-fitted": 40, "normal-leader": 40, "normal-chosen": 40, "normal-joining": 3}
+RUNS |= {"normal-arrivals": 20, "normal-fitted": 20, "normal-leader": 20, "normal-chosen": 20, "normal-joining": 2}
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,6 @@ def bench():
 def test_the_best_of_those_there_is_beaten_no_more_often_than_delta(bench, times, part):
     found = bench.count(part, RUNS[part] * times, seed=7)
     assert binomtest(found.wrong, found.runs, bench.DELTA, alternative="greater").pvalue > LEVEL
-    if part.removeprefix("normal-") in ("arrivals", "fitted", "leader"):
+    if part in ("arrivals", "fitted", "leader", "normal-fitted", "normal-leader"):
         # The rule that looks simpler is wrong far too often.
         assert binomtest(found.simple, found.runs, bench.DELTA, alternative="greater").pvalue < LEVEL

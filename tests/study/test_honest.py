@@ -71,15 +71,14 @@ def test_on_blocks():
     assert result.regret_bound is not None
 
 
-@pytest.mark.parametrize("kind", ["plain", "items", "normal", "open"])
+@pytest.mark.parametrize("kind", ["plain", "items", "normal"])
 def test_everybody_says_the_same_in_the_same_order(kind, tmp_path, capsys):
     fidelities = [("exact", 1.0)]
     problem = {
         "plain": mf.Problem(["a", "b", "c"], fidelities),
         "items": mf.Problem(["a", "b", "c"], fidelities, blocks=200),
     }.get(kind, mf.Problem(["a", "b", "c"], fidelities, mf.Gaussian(), blocks="unlimited"))
-    url, open_arms = f"sqlite:///{tmp_path / 'study.db'}", {"most_arms": 4} if kind == "open" else {}
-    study = mf.create_study(problem, delta=1e-3, storage=url, **open_arms)
+    study = mf.create_study(problem, delta=1e-3, storage=f"sqlite:///{tmp_path / 'study.db'}")
     assert "there is no answer yet" in str(study.result())
 
     def reward(pull):
