@@ -43,9 +43,10 @@ def test_failures_heartbeats_and_pulls_that_are_given_back(worker):
     out = worker.get(API).json()["out"]
     assert [one["pull"] for one in out] == [first["id"], second["id"]]
     assert worker.post(f"{API}/heartbeat", json={"pulls": [first["id"], 999]}).json()["wanted"] == [first["id"]]
-    failed = worker.post(f"{API}/fail", json={"pull": first["id"], "reason": "no answer"}).json()
+    failed = worker.post(f"{API}/fail", json={"pull": first["id"], "reason": "no answer", "cost": 0.25}).json()
     assert failed == {"counted": True, "status": "running"}
-    assert [one["reason"] for one in worker.get(API).json()["failures"]] == ["no answer"]
+    shown = worker.get(API).json()
+    assert ([one["reason"] for one in shown["failures"]], shown["cost"]) == (["no answer"], 0.25)
     assert worker.post(f"{API}/release", json={"pulls": [second["id"]]}).json() == {"status": "running"}
     assert worker.get(API).json()["n_out"] == 0
     again = worker.post(f"{API}/ask", json={"n": 2}).json()["pulls"]
@@ -66,6 +67,7 @@ def test_failures_heartbeats_and_pulls_that_are_given_back(worker):
         ("tell", {"pull": -1, "reward": 1.0}, "a whole number"),
         ("tell", {"rewards": [1]}, "rewards must be a list of objects"),
         ("fail", {"pull": 0, "reason": 3}, "reason must be a text"),
+        ("fail", {"pull": 0, "cost": -1}, "the cost of a pull must be a finite number >= 0, got -1"),
         ("heartbeat", {"pulls": 3}, "pulls must be a list of at most 1000"),
         ("release", [], "must be a JSON object"),
         ("ask", "[" * 100_000, "must be a JSON object"),
