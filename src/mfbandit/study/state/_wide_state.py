@@ -214,9 +214,7 @@ class WideStudyState(StudyState):
                 self._fold()
                 return None
             most = rows_at_once(self._ahead, self.settings.width, planner.algorithm.rows)
-            listed = planner.out[: min(rows, most)].tolist()
-            if self.settings.limit < math.inf:
-                listed = in_pieces(listed, planner, self.costs, state)
+            listed = in_pieces(planner.out[: min(rows, most)].tolist(), self)
             planned, cut = self._planned_rows(listed)
             # Rows of a race are never marked, and others are as many as were planned, or fewer.
             marked = [number for number in range(min(len(planned), len(listed))) if listed[number][3]]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import Protocol
 
 import numpy as np
 
 from mfbandit.core import Ints, State, afford
 from mfbandit.errors import StorageError
+from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
 from mfbandit.study.state.rounds._costs import Costs
 from mfbandit.study.state.rounds._round import Row
@@ -39,15 +41,27 @@ def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Seque
     return listed
 
 
-def in_pieces(rows: list[list[int]], planner: Planner, costs: Costs, state: State) -> list[list[int]]:
-    """The rows that a policy has planned, cut where nobody knows what the first pulls of an arm will cost.
+class Planning(Protocol):
+    """A study, as far as its plans are cut by what they cost."""
+
+    settings: Settings
+    planner: Planner
+    costs: Costs
+    state: State
+
+
+def in_pieces(rows: list[list[int]], study: Planning) -> list[list[int]]:
+    """The rows that a policy has planned, cut if money is limited and nobody knows what an arm's first pulls will cost.
 
     Where several rows are out, what pulls have cost is known when their row has counted. So no more are handed out than
     can be paid for, but for those that are out at that time.
     """
+    if study.settings.limit == math.inf:
+        return rows
     cut: list[list[int]] = []
+    arms, columns = study.planner.arms, study.planner.columns
     for k, m, pulls, marked in rows:
-        known = state.pulls[k, m] > 0 or costs.was_paid(planner.arms[k], planner.columns[m])
+        known = study.state.pulls[k, m] > 0 or study.costs.was_paid(arms[k], columns[m])
         size = pulls if known else max(1, -(-pulls // _PIECES))
         cut += [[k, m, min(size, pulls - start), marked] for start in range(0, pulls, max(1, size))]
     return cut
