@@ -40,7 +40,18 @@ from mfbandit.instances import (
     load_instance,
 )
 from mfbandit.instances.recorded import load_dataset, read_table
-from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Outcome, Problem, Pull
+from mfbandit.model import (
+    Bernoulli,
+    BetterThan,
+    Bounded,
+    CheapestWithin,
+    Fidelity,
+    Gaussian,
+    Outcome,
+    Problem,
+    Pull,
+    TopM,
+)
 from mfbandit.simulation import Durations, Forecast, Runs, forecast, simulate
 from mfbandit.study import BiasAlarm, Failures, Folders, Result, Study, create_study, import_study, load_study
 from mfbandit.study.api import allocate, identify, identify_async
@@ -54,11 +65,13 @@ __all__ = [
     "Bernoulli",
     "BernoulliLaw",
     "BetaLaw",
+    "BetterThan",
     "BiasAlarm",
     "BlockEffectLaw",
     "BlockTableLaw",
     "Bounded",
     "Calibration",
+    "CheapestWithin",
     "Durations",
     "Elimination",
     "Failures",
@@ -85,6 +98,7 @@ __all__ = [
     "Study",
     "SuccessiveHalving",
     "TableLaw",
+    "TopM",
     "__version__",
     "allocate",
     "builtin_instances",

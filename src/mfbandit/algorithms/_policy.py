@@ -55,6 +55,8 @@ class Policy:
     guarantee: ClassVar[bool] = False
     #: Whether it compares arms on shared blocks; such a policy needs them, and no other can do with them.
     on_blocks: ClassVar[bool] = False
+    #: Whether it answers other questions than which arm is the best: see `mfbandit.model.Question`.
+    answers_questions: ClassVar[bool] = False
     #: Whether it plans every round with the costs that are expected then, so that they may be measured.
     follows_costs: ClassVar[bool] = False
 
@@ -131,8 +133,12 @@ class Policy:
 
         The goal is in units of the reward, as users give it; algorithms work in unit scale.
         """
-        scaled = dataclasses.replace(goal, epsilon=goal.epsilon / problem.reward.span)
-        return self.algorithm(seen, scaled, lambda x: float(problem.reward.to_unit(x)))
+        return self.algorithm(seen, self.in_units(problem, goal), lambda x: float(problem.reward.to_unit(x)))
+
+    def in_units(self, problem: Problem, goal: Goal) -> Goal:
+        """The goal in unit scale."""
+        span, asked = problem.reward.span, goal.question
+        return dataclasses.replace(goal, epsilon=goal.epsilon / span, question=asked and asked.scaled(span))
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem; `unit` scales a reward to [0, 1]."""
@@ -140,6 +146,10 @@ class Policy:
 
     def check(self, problem: Problem, goal: Goal) -> None:
         """Refuse a problem, as its user declared it, or a goal that this policy is not made for."""
+        if goal.question is not None:
+            goal.question.for_problem(problem, goal.epsilon)
+            if not self.answers_questions:
+                raise PolicyError(f"{self.name} finds one best arm: use mf-race for goal={goal.question.name!r}")
         self._check_blocks(problem)
         self._check_costs(problem)
         if self.objective == "regret":

@@ -12,6 +12,7 @@ from mfbandit.core._kernels import kernel
 from mfbandit.core._layouts import NoMemory
 from mfbandit.core._state import tally, tally_sums, tally_whole
 from mfbandit.errors import PolicyError
+from mfbandit.model import Question
 
 __all__ = ["Algorithm", "Goal", "afford", "tally_for"]
 
@@ -27,6 +28,8 @@ class Goal:
     """What is spent at most: a run that is not done then ends without a certificate."""
     open_arms: bool = False
     """Whether arms may join and leave a race on blocks: no leaders are declared then."""
+    question: Question | None = None
+    """What is asked, where it is not which arm is the best."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:
@@ -37,6 +40,11 @@ class Goal:
             raise PolicyError(f"budget must be a number > 0, got {self.budget!r}")
         if not self.max_cost > 0.0:
             raise PolicyError(f"max_cost must be a number > 0, got {self.max_cost!r}")
+
+
+@kernel
+def note_nothing(problem: Any, params: Any, state: Any, sides: Any) -> None:
+    """Say nothing: the answer is one arm."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,9 @@ class Algorithm:
     """Enters the rewards of the last round into the active statistics of `pairs`, where `plan` does so later."""
     ahead: Ahead | None = None
     """How it plans while pulls are out; None if it plans when all have come back."""
+    note_answer: Callable[..., Any] = note_nothing
+    """``note_answer(problem, params, state, sides)`` says of each arm where it stands, for other questions than which
+    arm is the best: 1 if it is chosen (or better), 2 if it is not, 0 if that is open."""
 
 
 def tally_for(algorithm: Algorithm, whole_rewards: bool) -> Callable[..., None]:

@@ -14,6 +14,7 @@ from mfbandit._optional import optional
 from mfbandit.algorithms import Policy
 from mfbandit.core import Goal
 from mfbandit.instances import Instance
+from mfbandit.model import BetterThan, wrong_answers
 from mfbandit.simulation._virtual_workers import Durations
 
 __all__ = ["Runs", "WidthRow"]
@@ -41,6 +42,9 @@ class Runs:
     trace : array (trials, rows, 3)
         The first rows (arm, fidelity, count) of each run, on request; with several workers also rows that were
         planned and not begun before the answer, which cost nothing.
+    sides : array (trials, K)
+        Where each arm stands at the end, for other goals than the best arm: 1 if it is chosen (or better), 2 if it is
+        not, 0 if that is open; (trials, 0) where one best arm is looked for.
     out_of_room : array of bool (trials,)
         Which runs ended because there was no room for the rewards of more blocks; none without blocks.
     time, busy : arrays (trials,)
@@ -68,6 +72,7 @@ class Runs:
     mark_pulls: Ints = field(repr=False)
     mark_best: Ints = field(repr=False)
     trace: Ints = field(repr=False)
+    sides: Ints = field(repr=False)
     out_of_room: npt.NDArray[np.bool_] = field(repr=False)
     time: Floats = field(repr=False)
     busy: Floats = field(repr=False)
@@ -87,8 +92,15 @@ class Runs:
 
     @property
     def wrong(self) -> npt.NDArray[np.bool_]:
-        """Which runs stopped with an answer that is not the best (or not within epsilon of it)."""
-        truth = self.instance.truth
+        """Which runs stopped with an answer that is not the best (or not within epsilon of it), or not what was asked.
+
+        Whether an arm is better than a control is claimed as soon as it is shown, so that it counts for runs too that
+        did not stop.
+        """
+        truth, question = self.instance.truth, self.goal.question
+        if question is not None:
+            wrong = wrong_answers(question, self.instance.problem.arms, truth, self.sides, self.goal.epsilon)
+            return wrong if isinstance(question, BetterThan) else np.asarray(self.stopped & wrong)
         lost = truth.max() - truth[self.best]
         return np.asarray(self.stopped & (lost > self.goal.epsilon))
 
@@ -122,6 +134,7 @@ class Runs:
         return {
             "instance": self.instance.name,
             "policy": self.policy.label,
+            **({} if self.goal.question is None else {"goal": self.goal.question.label}),
             "delta": None if bounded else self.goal.delta,
             "epsilon": self.goal.epsilon,
             "budget": self.budget,

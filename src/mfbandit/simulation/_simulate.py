@@ -14,6 +14,7 @@ from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance, load_instance
+from mfbandit.model import Question, read_question
 from mfbandit.simulation._block_trials import OUT_OF_ROOM
 from mfbandit.simulation._progress_bar import Progress
 from mfbandit.simulation._ray_trials import run_on_ray
@@ -34,6 +35,7 @@ def simulate(
     *,
     delta: float = 0.05,
     epsilon: float = 0.0,
+    goal: Question | str | None = None,
     budget: float | None = None,
     trials: int = 100,
     seed: int = 0,
@@ -61,6 +63,9 @@ def simulate(
         Probability of a wrong answer that is allowed.
     epsilon : float
         An answer within this of the best is good enough (0: the best).
+    goal : TopM, BetterThan, CheapestWithin or str, optional
+        What is asked, where it is not which arm is the best: an object, or ``name:key=value`` as ``"top-m:m=3"``. For
+        instances with blocks. `Runs.sides` says where each arm stands at the end of each run.
     budget : float, optional
         What to spend, for policies that minimise regret.
     trials : int
@@ -128,10 +133,16 @@ def simulate(
     for mark in marked:
         if not mark > 0:
             raise InvalidInput(f"marks must be costs > 0, got {mark:g}")
+    asked = read_question(goal)
     simulation = Simulation(
         instance=instance,
         policy=read_policy(default_policy(instance.problem) if policy is None else policy),
-        goal=Goal(delta=delta, epsilon=epsilon, budget=limit("budget", budget)),
+        goal=Goal(
+            delta=delta,
+            epsilon=epsilon,
+            budget=limit("budget", budget),
+            question=asked and asked.for_problem(instance.problem, epsilon),
+        ),
         seed=whole("seed", seed, 0),
         max_cost=max_cost,
         max_pulls=max_pulls,
@@ -178,6 +189,7 @@ def simulate(
         mark_pulls=results.mark_pulls,
         mark_best=results.mark_best,
         trace=results.trace,
+        sides=results.sides,
         out_of_room=results.stopped == OUT_OF_ROOM,
         time=results.time if simulation.on_clock else one_by_one,
         busy=results.busy if simulation.on_clock else one_by_one,

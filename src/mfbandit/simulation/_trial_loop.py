@@ -47,6 +47,7 @@ __all__ = [
     "play_row",
     "possible",
     "price",
+    "note_answer",
     "recommend",
     "reset",
     "run_trial",
@@ -92,6 +93,7 @@ class Results(NamedTuple):
     mark_pulls: Ints
     mark_best: Ints
     trace: Ints
+    sides: Ints
 
     def part(self, first: int, last: int) -> Results:
         """The entries of some trials, as views."""
@@ -151,6 +153,11 @@ def plan(problem: Arrays, params: Any, state: State, out: Ints) -> int:
 @slot
 def recommend(problem: Arrays, params: Any, state: State) -> int:
     """The arm an algorithm would answer with."""
+
+
+@slot
+def note_answer(problem: Arrays, params: Any, state: State, sides: Ints) -> None:
+    """Say where each arm stands, for other questions than which arm is the best."""
 
 
 @slot
@@ -313,6 +320,7 @@ def play_one(setting: Setting, state: State, out: Ints, key: int, results: Resul
     ended = run_trial(setting, state, out, key, noted)
     results.cost[i] = state.spent[0]
     results.best[i] = recommend(problem, setting.params, state)
+    note_answer(problem, setting.params, state, results.sides[i])
     results.stopped[i] = outcome(state, ended)
     note_pulls(problem, state, results.pulls[i])
 

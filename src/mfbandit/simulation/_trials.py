@@ -92,6 +92,7 @@ class Simulation:
             mark_pulls=np.zeros((trials, marks, *shape), dtype=np.int64),
             mark_best=np.zeros((trials, marks), dtype=np.int64),
             trace=np.zeros((trials, self.trace, 3), dtype=np.int64),
+            sides=np.zeros((trials, shape[0] if self.goal.question is not None else 0), dtype=np.int64),
         )
 
 
@@ -128,6 +129,7 @@ def prepare(simulation: Simulation) -> Prepared:
     parts = {
         "plan": algorithm.plan,
         "recommend": algorithm.recommend,
+        "note_answer": algorithm.note_answer,
         "draw": draw_of(instance) if blocks is None else block_draw(instance),
         "tally": tally_block if races else tally_for(algorithm, whole_rewards),
     }

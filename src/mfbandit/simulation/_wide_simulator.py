@@ -42,6 +42,7 @@ class TimedResults(NamedTuple):
     mark_pulls: Ints
     mark_best: Ints
     trace: Ints
+    sides: Ints
     time: Floats
     busy: Floats
 

@@ -41,6 +41,7 @@ from mfbandit.simulation._trial_loop import (
     play_row,
     possible,
     price,
+    note_answer,
     recommend,
     reset,
     snapshot,
@@ -279,6 +280,7 @@ def run_wide_trials(
         noted = Noted(results.mark_pulls[i], results.mark_best[i], results.trace[i])
         results.stopped[i] = run_wide_trial(setting, workers, trial, key, noted)
         results.best[i] = recommend(problem, setting.params, state)
+        note_answer(problem, setting.params, state, results.sides[i])
         note_pulls(problem, state, results.pulls[i])
         pay_begun(queue, problem.columns, results.pulls[i], state)
         results.cost[i] = state.spent[0]

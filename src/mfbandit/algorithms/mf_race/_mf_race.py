@@ -30,6 +30,7 @@ from mfbandit.algorithms.mf_race._race_lanes import (
 )
 from mfbandit.algorithms.mf_race._race_memory import RaceMemory, RaceParams, comparator_slot
 from mfbandit.algorithms.mf_race._race_sums import any_since_joined, look_sums, near_sums, start_sums
+from mfbandit.algorithms.settle import settling_algorithm
 from mfbandit.confidence.race import blocks_at_least, lane_shares, weights
 from mfbandit.core import (
     STUDENT,
@@ -50,6 +51,7 @@ from mfbandit.core import (
     slot,
 )
 from mfbandit.errors import PolicyError
+from mfbandit.model import BetterThan, Problem
 
 __all__ = ["MFRace"]
 
@@ -276,6 +278,7 @@ class MFRace(Policy):
     guarantee: ClassVar[bool] = True
     on_blocks: ClassVar[bool] = True
     follows_costs: ClassVar[bool] = True
+    answers_questions: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the options."""
@@ -288,6 +291,20 @@ class MFRace(Policy):
     def name(self) -> str:
         """The registered name."""
         return "mf-race"
+
+    def check(self, problem: Problem, goal: Goal) -> None:
+        """Refuse a problem or a goal that this policy is not made for."""
+        super().check(problem, goal)
+        if self.early and goal.question is not None:
+            raise PolicyError(f"early=True is for the best arm, not for goal={goal.question.name!r}: leave it out")
+
+    def ready(self, problem: Problem, seen: Arrays, goal: Goal) -> Algorithm:
+        """Make the algorithm for a problem; other goals than the best arm have one of their own."""
+        if goal.question is None:
+            return super().ready(problem, seen, goal)
+        asked = goal.question
+        control = problem.arms.index(asked.control) if isinstance(asked, BetterThan) else -1
+        return settling_algorithm(seen, self.in_units(problem, goal), control, self.batch)
 
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
