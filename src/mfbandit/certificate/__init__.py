@@ -20,6 +20,7 @@ the rooms above it in CONTRIBUTING.md.
 
 from mfbandit.certificate._certificate_file import load_certificate
 from mfbandit.certificate._document import Certificate
+from mfbandit.certificate._goal_document import GoalCertificate
 from mfbandit.certificate._race_document import BLOCKS, RaceCertificate
 from mfbandit.certificate._race_reading import read_race_certificate
 from mfbandit.certificate._reading import read_certificate
@@ -28,6 +29,7 @@ from mfbandit.certificate._verify import Verdict, differences, verify
 __all__ = [
     "BLOCKS",
     "Certificate",
+    "GoalCertificate",
     "RaceCertificate",
     "Verdict",
     "differences",

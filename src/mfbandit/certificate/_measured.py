@@ -40,6 +40,10 @@ class Measured(Protocol):
         """The answer."""
 
     @property
+    def chosen(self) -> tuple[str, ...]:
+        """The arms that are the answer to another question than which is the best."""
+
+    @property
     def victories(self) -> list[Victory]:
         """How strongly each other arm is beaten."""
 

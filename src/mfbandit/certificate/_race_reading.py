@@ -10,12 +10,13 @@ import numpy as np
 
 from mfbandit.algorithms import read_policy
 from mfbandit.certificate._document import FORMAT, VERSION
+from mfbandit.certificate._goal_document import GoalCertificate
 from mfbandit.certificate._race_document import BLOCKS, BlockRound, RaceCertificate
 from mfbandit.certificate._reading import check_parts, read_digest, read_mapping, read_paid
 from mfbandit.certificate._statistics import read_count, read_number
 from mfbandit.core import Goal, block_order
 from mfbandit.errors import InvalidInput
-from mfbandit.model import Problem
+from mfbandit.model import Problem, read_question
 
 __all__ = ["log_faults", "read_race_certificate"]
 
@@ -40,12 +41,14 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
     if getattr(policy, "independent", False):
         raise InvalidInput("its policy draws blocks independently, so that no two arms share them")
     delta, epsilon = read_number(found["delta"], "delta"), read_number(found["epsilon"], "epsilon")
-    policy.check(problem, Goal(delta, epsilon))
-    answer = found["answer"]
+    question = read_question(read_mapping(found["goal"], "goal")) if "goal" in found else None
+    question = question and question.for_problem(problem, epsilon)
+    policy.check(problem, Goal(delta, epsilon, question=question))
+    answer = found["answer"] if question is None else None
     if answer is not None and answer not in problem.arms:
         raise InvalidInput(f"the answer {answer!r} is none of the arms")
     seed = read_count(found["seed"], "seed")
-    certificate = RaceCertificate(
+    measured = dict(
         problem=problem,
         policy=policy,
         delta=delta,
@@ -56,11 +59,21 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
         rewards=tuple(_rewards(found["rewards"], problem)),
         log=read_digest(found["log"]),
         paid=read_paid(found),
-        **_open_arms(found, problem, len(policy.columns(problem))),
     )
+    if question is not None:
+        return GoalCertificate(**measured, question=question, chosen=_chosen(found["answer"], problem))
+    certificate = RaceCertificate(**measured, **_open_arms(found, problem, len(policy.columns(problem))))
     if answer is not None and answer not in certificate.arms:
         raise InvalidInput(f"the answer {answer!r} is none of the arms that are there")
     return certificate
+
+
+def _chosen(found: Any, problem: Problem) -> tuple[str, ...]:
+    """The arms that are the answer to another question than which is the best."""
+    names = _list(found, "answer")
+    if not all(isinstance(arm, str) and arm in problem.arms for arm in names) or len(set(names)) < len(names):
+        raise InvalidInput(f"answer must name arms of the problem, each once, not {found!r}")
+    return tuple(names)
 
 
 def _open_arms(found: Mapping[str, Any], problem: Problem, lanes: int) -> dict[str, Any]:

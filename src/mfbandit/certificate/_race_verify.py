@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from mfbandit.certificate._goal_document import GoalCertificate
 from mfbandit.certificate._race_document import RaceCertificate
 from mfbandit.certificate._race_reading import log_faults, read_race_certificate
 from mfbandit.certificate._verify import Verdict, differences
@@ -29,7 +30,11 @@ def verify_race(found: Mapping[str, Any]) -> Verdict:
 
 
 def _unbeaten(certificate: RaceCertificate) -> Iterator[str]:
-    """The arms that may still be better than the answer."""
+    """The arms that may still be better than the answer, or about which nothing is shown."""
+    if isinstance(certificate, GoalCertificate):
+        if not certificate.certified:
+            yield from _unsettled(certificate)
+        return
     if certificate.answer is None:
         yield "there is no answer"
     elif not certificate.rewards and len(certificate.arms) > 1:
@@ -38,3 +43,13 @@ def _unbeaten(certificate: RaceCertificate) -> Iterator[str]:
         for one in certificate.evidence:
             if one["level"] > math.exp(certificate.race.log_level):
                 yield f"nothing shows that arm {one['arm']!r} is beaten: its level is {one['level']:.4g}"
+
+
+def _unsettled(certificate: GoalCertificate) -> Iterator[str]:
+    """Why what was asked is not shown."""
+    open_arms = [one for one in certificate.evidence if one["level"] > certificate.delta]
+    for one in open_arms:
+        said = f"nothing shows where arm {one['arm']!r} stands by {certificate.asked.name!r}"
+        yield f"{said}: its level is {one['level']:.4g}"
+    if not open_arms:
+        yield "there are no results" if not certificate.rewards else "the answer is not what was asked for"

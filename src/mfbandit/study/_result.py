@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfbandit._optional import optional
-from mfbandit.certificate import Certificate, RaceCertificate
+from mfbandit.certificate import Certificate, GoalCertificate, RaceCertificate
 from mfbandit.errors import StudyError
 from mfbandit.study._view import View
 from mfbandit.study.report._result_words import sentence, shown_so_far
@@ -128,6 +128,12 @@ class Result:
     """How many evaluations had begun when the study had its answer, and never got a result."""
     unfinished_cost: float = field(default=0.0, compare=False)
     """What these cost if they were paid for in full; no part of `cost`."""
+    goal: str | None = None
+    """What was asked, where it is not which arm is the best: as ``"top-m:m=3"``."""
+    answer: tuple[str, ...] = ()
+    """The arms that are chosen, or better than the control, as it seems so far; empty where the best arm is sought."""
+    verdicts: dict[str, str] = field(default_factory=dict)
+    """What is shown of each arm, where the goal is not the best arm; "open" where nothing is."""
     certificate: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """A plain JSON object from which anybody can check the answer again: see `mfbandit.certificate`."""
     _source: Source | None = field(default=None, init=False, repr=False, compare=False)
@@ -156,6 +162,9 @@ class Result:
             regret_bound=view.regret_bound,
             remaining_cost=view.remaining_cost,
             differences=view.differences,
+            goal=None if settings.question is None else settings.question.label,
+            answer=view.chosen,
+            verdicts=_verdicts(view),
             unfinished=view.unfinished,
             unfinished_cost=view.unfinished_cost,
             certificate=_certificate(view, study.known_digest()),
@@ -204,6 +213,10 @@ class Result:
         plain["differences"] = {
             arm: [end if math.isfinite(end) else None for end in ends] for arm, ends in self.differences.items()
         }
+        if self.goal is None:
+            plain = {name: value for name, value in plain.items() if name not in _GOALS_ONLY}
+        else:
+            plain["answer"] = list(self.answer)
         if not self.on_blocks:
             plain = {name: value for name, value in plain.items() if name not in _BLOCKS_ONLY}
         else:
@@ -233,6 +246,7 @@ class Result:
             {
                 "arm": arm.arm,
                 "best": arm.arm == self.best,
+                **({} if self.goal is None else {"verdict": self.verdicts.get(arm.arm, "")}),
                 "low": arm.low,
                 "high": arm.high,
                 **(dict(zip(_AHEAD, self.differences.get(arm.arm, nothing), strict=True)) if self.differences else {}),
@@ -250,13 +264,22 @@ class Result:
 #: What is said only of studies on blocks.
 _AHEAD = ("ahead at least", "ahead at most")
 _BLOCKS_ONLY = ("tied", "differences")
+#: What is said only where another goal is asked for than the best arm.
+_GOALS_ONLY = ("goal", "answer", "verdicts")
+
+
+def _verdicts(view: View) -> dict[str, str]:
+    """What is shown of each arm, where the goal is not the best arm."""
+    names = view.settings.problem.arms
+    return {} if view.verdicts is None else {names[arm]: word for arm, word in view.verdicts.words.items()}
 
 
 def _certificate(view: View, digest: str) -> dict[str, Any]:
     """The certificate of a study as it stands."""
     if not view.on_blocks:
         return Certificate.of(view, digest).to_json()
-    return RaceCertificate.of(view, digest).to_json()
+    kind = RaceCertificate if view.settings.question is None else GoalCertificate
+    return kind.of(view, digest).to_json()
 
 
 def _arms(view: View) -> tuple[ArmResult, ...]:

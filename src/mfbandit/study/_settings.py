@@ -16,7 +16,7 @@ from mfbandit._checks import fraction, one_of, positive_number, whole_number
 from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.core import Floats, Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
-from mfbandit.model import PerArm, Problem, first_difference
+from mfbandit.model import PerArm, Problem, Question, first_difference, read_question
 from mfbandit.study._study_options import ON_FAILURE, ON_VIOLATION
 
 __all__ = [
@@ -87,6 +87,8 @@ class Settings:
     """How many places for arms are taken, where some were kept free for arms that join later; else 0."""
     arms_gone: tuple[str, ...] = ()
     """The arms that were taken out of a race."""
+    question: Question | None = None
+    """What is asked, where it is not which arm is the best: the goal, as users call it."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -106,6 +108,8 @@ class Settings:
         one_of("on_violation", self.on_violation, ON_VIOLATION)
         put(self, "alarm_level", fraction("alarm_level", self.alarm_level))
         put(self, "prices", tuple((name, tuple(c) if isinstance(c, list) else c) for name, c in self.prices))
+        asked = read_question(self.question)
+        put(self, "question", asked and asked.for_problem(self.problem, self.epsilon))
         self.policy.check(self.problem, self.goal)
         self._check_blocks()
         if self.arms_there:
@@ -114,6 +118,8 @@ class Settings:
     def _check_open(self) -> None:
         """Refuse a race that no arms can join or leave."""
         problem = self.problem
+        if self.question is not None:
+            raise InvalidInput(f"most_arms is for races for the best arm, not for goal={self.question.name!r}")
         if self.seen.blocks is None:
             raise InvalidInput(
                 "most_arms is for problems with blocks: without them, evidence is shared out among the arms there are"
@@ -158,7 +164,7 @@ class Settings:
         """What the policy is to reach."""
         budget, most = (math.inf if limit is None else limit for limit in (self.budget, self.max_cost))
         if not self.arms_there:
-            return Goal(self.delta, self.epsilon, budget, most)
+            return Goal(self.delta, self.epsilon, budget, most, question=self.question)
         # Which arm is the best of those there may depend on the data: every place has its share.
         return Goal(self.delta / self.problem.n_arms, self.epsilon, budget, most, open_arms=True)
 
@@ -184,8 +190,10 @@ class Settings:
         plain = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
-            if field.name not in ("problem", "policy")
+            if field.name not in ("problem", "policy", "question")
         }
+        if self.question is not None:
+            plain["goal"] = self.question.to_json()
         if self.width == 1:
             del plain["width"]  # as it was before there was any other
         del plain["prices"], plain["arms_gone"]  # which no study is made with
@@ -203,9 +211,9 @@ class Settings:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Settings:
         """Read back what `to_json` wrote."""
-        rest = {key: value for key, value in data.items() if key not in ("problem", "policy")}
+        rest = {key: value for key, value in data.items() if key not in ("problem", "policy", "goal")}
         problem = Problem.from_json(_read_origin(data["problem"]))
-        return cls(problem=problem, policy=read_policy(data["policy"]), **rest)
+        return cls(problem=problem, policy=read_policy(data["policy"]), question=data.get("goal"), **rest)
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """The settings from now on: those of `CHANGEABLE` can be others, and some bounds of the problem."""
@@ -240,6 +248,9 @@ class Settings:
                 raise StudyError(f"study {name!r} exists with another problem: {first_difference(mine, theirs)}")
             if field.name == "policy":
                 mine, theirs = mine.label, theirs.label
+            if field.name == "question":
+                mine, theirs = ("best" if one is None else one.label for one in (mine, theirs))
+                raise StudyError(f"study {name!r} exists with goal={mine!r}, not {theirs!r}")
             raise StudyError(f"study {name!r} exists with {field.name}={mine!r}, not {theirs!r}")
 
 

@@ -74,8 +74,8 @@ def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:
     settings, certificate = study.settings, _read(found)
     reasons = [
         f"the study has another {name}"
-        for name in ("problem", "policy", "delta", "epsilon", "seed")
-        if hasattr(certificate, name) and getattr(settings, name) != getattr(certificate, name)
+        for name in ("problem", "policy", "delta", "epsilon", "seed", "question")
+        if getattr(settings, name) != getattr(certificate, name, getattr(settings, name) if name == "seed" else None)
     ]
     if not reasons:
         try:

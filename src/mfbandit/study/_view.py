@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfbandit.confidence import Victory, confidence, interval, is_proven, unlike_normal, victories
+from mfbandit.confidence.goals import Verdicts, settled_by
 from mfbandit.core import PULLS, Arrays, Ints
+from mfbandit.model import BetterThan, CheapestWithin
 from mfbandit.study.state._bias_violations import broken_bounds, sentences
 from mfbandit.study.state._planner import race_of
 from mfbandit.study.state._remaining_cost import RemainingCost
@@ -89,9 +91,27 @@ class View:
 
     @property
     def best(self) -> str | None:
-        """The arm the policy would answer with; None before the first result, unless there is only one."""
+        """The arm the policy would answer with; None before the first result, unless there is only one.
+
+        None where the goal is not one arm: see `verdicts`.
+        """
+        if self.settings.question is not None:
+            one = isinstance(self.settings.question, CheapestWithin) and self.verdicts is not None
+            return self.chosen[0] if one else None
         counted = bool(self.state.pulls.any()) or self.settings.problem.n_arms == 1
         return self.settings.problem.arms[self.answer] if counted and self.answer >= 0 else None
+
+    @cached_property
+    def verdicts(self) -> Verdicts | None:
+        """What is shown about each arm, where the goal is not the best arm; None before the first result."""
+        question = self.settings.question
+        return settled_by(question, self.race) if question is not None and self.state.pulls.any() else None
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The arms that are chosen, or better than the control, as it seems so far; empty where one best is sought."""
+        names = self.settings.problem.arms
+        return () if self.verdicts is None else tuple(names[arm] for arm in self.verdicts.answer)
 
     @cached_property
     def victories(self) -> list[Victory]:
@@ -119,6 +139,8 @@ class View:
     @cached_property
     def confidence(self) -> float:
         """How sure it is that `best` is the best of the arms in play."""
+        if self.verdicts is not None:
+            return self.verdicts.confidence
         if self.best is None:
             return 0.0
         if self.on_blocks:
@@ -128,17 +150,24 @@ class View:
 
     @property
     def differences(self) -> dict[str, tuple[float, float]]:
-        """By how much `best` is ahead of each other arm, at least and at most; empty unless on blocks."""
+        """By how much `best` is ahead of each other arm, at least and at most; empty unless on blocks.
+
+        Where the goal is not one arm: by how much the control is, or nothing.
+        """
+        names, asked = self.settings.problem.arms, self.settings.question
+        if asked is not None:
+            reference = asked.control if isinstance(asked, BetterThan) and self.verdicts is not None else self.best
+            found = {} if reference is None else self.race.differences(names.index(reference))
+            return {names[arm]: (float(low), float(high)) for arm, (low, high) in found.items()}
         if self.best is None or not self.on_blocks:
             return {}
-        names = self.settings.problem.arms
         found = self.race.differences(self.answer)
         return {names[arm]: (float(low), float(high)) for arm, (low, high) in found.items() if arm != self.answer}
 
     @property
     def tied(self) -> tuple[str, ...]:
         """The other arms that are known to be exactly as good as `best`."""
-        if self.best is None or not self.on_blocks:
+        if self.best is None or not self.on_blocks or self.settings.question is not None:
             return ()
         return tuple(self.settings.problem.arms[arm] for arm in self.race.tied(self.answer) if arm != self.answer)
 
@@ -146,6 +175,8 @@ class View:
     def left(self) -> tuple[str, ...]:
         """The arms that are not shown to be worse than another, at the level delta; `best` is one of them."""
         names = self.settings.problem.arms
+        if self.verdicts is not None:
+            return tuple(names[arm] for arm in self.verdicts.left)
         if self.best is None:
             there = self.settings.present
             return tuple(names[arm] for arm in self.arms if there is None or there[arm])
@@ -162,7 +193,7 @@ class View:
 
         None if nothing is known. Without blocks it rests on the intervals of all arms.
         """
-        if self.best is None:
+        if self.best is None or self.settings.question is not None:
             return None
         if self.on_blocks:
             bound = float(self.race.regret_bound(self.answer))
@@ -207,12 +238,16 @@ class View:
     def _unlike_normal(self) -> list[str]:
         """The arms whose differences to the answer look unlike normal ones, where the claim assumes them."""
         problem = self.settings.problem
-        if self.best is None or problem.reward.low is not None:
+        if not self.state.pulls.any() or problem.reward.low is not None:
             return []
-        words = {arm: unlike_normal(self.race.truest_differences(self.answer, k)) for k, arm in enumerate(problem.arms)}
-        found = [(arm, said) for arm, said in words.items() if said is not None and arm != self.best]
+        place, asked = self.answer, self.settings.question
+        if isinstance(asked, BetterThan):
+            place = problem.arms.index(asked.control)
+        first = problem.arms[place]
+        words = {arm: unlike_normal(self.race.truest_differences(place, k)) for k, arm in enumerate(problem.arms)}
+        found = [(arm, said) for arm, said in words.items() if said is not None and arm != first]
         named = [
-            f"differences of {self.best!r} and {arm!r} look unlike normal ones ({said}), which the claim assumes: "
+            f"differences of {first!r} and {arm!r} look unlike normal ones ({said}), which the claim assumes: "
             "declare a range or a swing, or more caution"
             for arm, said in found[:_MOST_NAMED]
         ]

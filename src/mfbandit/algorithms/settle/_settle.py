@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.algorithms.mf_race._race_lanes import TRIED, is_done_here, is_tried, mean_on_first, planned
+from mfbandit.algorithms.mf_race._race_lanes import TRIED, is_done_here, is_tried, planned
 from mfbandit.algorithms.settle._settle_better import closest_to_control, settle_better
 from mfbandit.algorithms.settle._settle_bets import look_at_bets
 from mfbandit.algorithms.settle._settle_cheapest import closest_to_first, settle_cheapest
 from mfbandit.algorithms.settle._settle_memory import ControlMemory, PairMemory, SettleParams, is_open
+from mfbandit.algorithms.settle._settle_scores import score
 from mfbandit.algorithms.settle._settle_sums import look_at_sums
 from mfbandit.algorithms.settle._settle_top import closest_across, settle_top
 from mfbandit.confidence.race import blocks_at_least, lane_shares
@@ -60,33 +61,6 @@ def settle(problem: Arrays, params: SettleParams, state: State) -> bool:
 @slot
 def closest(params: SettleParams, state: State, arm: int) -> int:
     """The arm by which an arm is settled soonest, as it seems; -1 if there is none."""
-
-
-@kernel
-def scored_in(problem: Arrays, state: State) -> int:
-    """The most expensive lane in which all arms were measured that are not settled; -1 if there is none."""
-    for place in range(problem.order.shape[0] - 1, -1, -1):
-        lane, known = problem.order[place], True
-        for arm in range(state.pulls.shape[0]):
-            if state.own.beaten[arm] == 0 and state.pulls[arm, lane] == 0:
-                known = False
-        if known:
-            return int(lane)
-    return -1
-
-
-@kernel
-def score(problem: Arrays, state: State) -> None:
-    """Note the means of the arms that are not settled, on blocks that all of them were measured on."""
-    lane, common = scored_in(problem, state), -1
-    for arm in range(state.pulls.shape[0]):
-        state.own.scores[arm] = 0.0
-        if lane >= 0 and state.own.beaten[arm] == 0:
-            known = int(state.pulls[arm, lane])
-            common = known if common < 0 else min(common, known)
-    for arm in range(state.pulls.shape[0]):
-        if common > 0 and state.own.beaten[arm] == 0:
-            state.own.scores[arm] = mean_on_first(problem, state, arm, lane, common)
 
 
 @kernel

@@ -8,6 +8,7 @@ highest means are shown to be no worse than the others by more than epsilon. The
 from __future__ import annotations
 
 from mfbandit.algorithms.settle._settle_memory import SettleParams, drop, is_certain, is_shown
+from mfbandit.algorithms.settle._settle_scores import score
 from mfbandit.core import Arrays, State, kernel
 
 __all__ = ["closest_across", "settle_top"]
@@ -93,6 +94,7 @@ def settle_top(problem: Arrays, params: SettleParams, state: State) -> bool:
     for arm in range(arms):
         if own.sides[arm] > 0:
             drop(state, arm)
+    score(problem, state)
     wanted = params.m - count_side(state, 1)
     left = arms - params.m - count_side(state, 2)
     rank_open(state)

@@ -19,7 +19,7 @@ from mfbandit.confidence.race._cells import portions
 from mfbandit.confidence.race._difference_bounds import bracket, highest_rejected
 from mfbandit.confidence.race._lane import Lane
 from mfbandit.confidence.race._race_data import RaceData
-from mfbandit.confidence.race._rules import lane_shares
+from mfbandit.confidence.race._rules import TOLERANCE, lane_shares
 from mfbandit.confidence.race._student_paths import student_peaks
 from mfbandit.confidence.race._whole_lanes import equal_arms, no_better, surely_best
 
@@ -144,6 +144,39 @@ class Race(RaceData):
                 peaks = pair_paths(lane, *some).max(axis=1, initial=-math.inf)
                 found[part] = np.where(contradicts_range(lane, *some), math.inf, peaks)
         return found
+
+    def log_pairs(self, winners: Ints, losers: Ints, shift: float) -> Floats:
+        """Log of the p of "truth(winner) - truth(loser) <= shift" of each pair, `shift` in units of the reward.
+
+        Each of its own: where several statements are made, their levels must add up to delta.
+        """
+        found, shifts = np.zeros(winners.size), np.full(winners.size, shift / self.problem.reward.span)
+        for m, log_share in enumerate(np.log(lane_shares(len(self.columns), self._seen.truest))):
+            peaks = self._pair_peaks(m, winners, losers, shifts, -log_share)
+            found = np.minimum(found, -(peaks + log_share))
+        return found
+
+    def certain_pairs(self, winners: Ints, losers: Ints, shift: float) -> Flags:
+        """Whether truth(winner) - truth(loser) >= shift for certain: both are known on all blocks of a finite set."""
+        lane = self._truest
+        if not lane.size:
+            return np.zeros(winners.size, dtype=bool)
+        whole = (lane.known[winners] == lane.size) & (lane.known[losers] == lane.size)
+        ends = np.minimum(lane.known, lane.size)
+        ahead = lane.low_sums[winners, ends[winners]] - lane.high_sums[losers, ends[losers]]
+        return np.asarray(whole & (ahead >= lane.size * (shift / self.problem.reward.span - TOLERANCE)))
+
+    def scores(self, arms: Ints) -> Floats:
+        """Means of some arms on blocks that all of them were measured on, in the truest lane where there are any."""
+        for m in self._seen.order[::-1]:
+            lane = self._lanes[m]
+            common = int(lane.known[arms].min()) if arms.size else 0
+            if common:
+                rows = lane.cells.rows(arms, 0, common)
+                counted = (~np.isnan(rows)).sum(axis=1) if self._normal else np.full(arms.size, common)
+                # One after the other, as kernels add them up.
+                return np.asarray(np.cumsum(np.nan_to_num(rows), axis=1)[:, -1] / np.maximum(counted, 1))
+        return np.zeros(arms.size)
 
     @property
     def _pair_weights(self) -> Floats:

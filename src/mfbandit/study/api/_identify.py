@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mfbandit._checks import given_once, whole_number
 from mfbandit.algorithms import Policy, read_policy
 from mfbandit.errors import InvalidInput
-from mfbandit.model import Problem
+from mfbandit.model import Problem, Question
 from mfbandit.storage import PATIENCE_SECONDS, Storage
 from mfbandit.study._study_options import BiasAlarm, Failures
 from mfbandit.study.api._open_study import NameTaken, create_study
@@ -57,6 +57,10 @@ def identify(
     width: int | None = None,
     folders: str | os.PathLike[str] | Folders | None = None,
     most_arms: int | None = None,
+    goal: Question | str | None = None,
+    m: int | None = None,
+    control: str | None = None,
+    use_costs: Any = None,
 ) -> Result:
     """Find the best arm by real evaluations.
 
@@ -97,6 +101,15 @@ def identify(
         `retries`, `on_failure`, `failure_patience` and `timeout` as one object.
     bias_alarm, retries, on_failure, on_violation, alarm_level, patience, allow_changed_policy, most_arms
         As for `create_study`.
+    goal : {"best", "top-m", "better-than", "cheapest-within"} or an object, optional
+        What is asked of a problem with blocks, the best arm by default: see docs/goals.md. As a name, as
+        ``name:key=value``, or as `TopM`, `BetterThan` or `CheapestWithin`.
+    m : int, optional
+        How many arms, for ``goal="top-m"``.
+    control : str, optional
+        The arm that others are compared with, for ``goal="better-than"``.
+    use_costs : mapping or sequence, optional
+        What it costs to use each arm, for ``goal="cheapest-within"``; it is not what it costs to measure it.
 
     Returns
     -------
@@ -139,6 +152,10 @@ def identify(
         width=width,
         folders=folders,
         most_arms=most_arms,
+        goal=goal,
+        m=m,
+        control=control,
+        use_costs=use_costs,
     )
 
 

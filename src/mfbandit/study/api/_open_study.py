@@ -11,7 +11,7 @@ from typing import Any
 from mfbandit._checks import given_once, whole_number
 from mfbandit.algorithms import Policy
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
-from mfbandit.model import Problem
+from mfbandit.model import Problem, Question, read_question
 from mfbandit.storage import PATIENCE_SECONDS, Storage, open_storage
 from mfbandit.study._policy_digest import PolicyCode, policy_digest
 from mfbandit.study._reward_check import plain_text
@@ -52,6 +52,10 @@ def create_study(
     allow_changed_policy: bool = False,
     width: int | None = None,
     most_arms: int | None = None,
+    goal: Question | str | None = None,
+    m: int | None = None,
+    control: str | None = None,
+    use_costs: Any = None,
 ) -> Study:
     """Start a study.
 
@@ -101,6 +105,8 @@ def create_study(
     most_arms : int, optional
         For problems with blocks whose arms may join and leave (`Study.add_arm`, `Study.retire`): how many there are at
         most, over all time. Each of these places has its share of delta, whether it is taken or not.
+    goal, m, control, use_costs
+        As for `identify`. They are stored with the study: one that exists with another goal is refused.
 
     Returns
     -------
@@ -146,6 +152,7 @@ def create_study(
         alarm_level=alarm["level"],
         width=1 if width is None else width,
         arms_there=0 if most_arms is None else problem.n_arms,
+        question=read_question(goal, m, control, use_costs),
     )
     chosen = check_name(DEFAULT_NAME if name is None else name)
     # The digest makes the policy ready: one that does not suit the problem says so before anything is stored.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mfbandit.confidence import is_proven, victories
+from mfbandit.confidence.goals import settled_by
 from mfbandit.confidence.race import Race
 from mfbandit.core import (
     Algorithm,
@@ -138,6 +139,9 @@ class Planner:
 
     def proves(self, settings: Settings, problem: Problem, state: State) -> bool:
         """Whether the answer of a policy that has stopped by itself is proven by what a certificate holds."""
+        if settings.question is not None:
+            race = race_of(settings, problem, self.columns, state)
+            return settled_by(settings.question, race).certified
         if problem.blocks is not None:
             answer = self.answer(state)
             return answer >= 0 and bool(race_of(settings, problem, self.columns, state).certified(answer))

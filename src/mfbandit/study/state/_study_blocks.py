@@ -271,6 +271,12 @@ def return_unbeaten(race: Race, state: State) -> None:
     All evidence so far is looked at, in every lane. Capitals and sums are made again from the first block on.
     """
     own = state.own
+    if not hasattr(own, "held"):
+        # Other goals than the best arm: the next plan says who is settled, from all evidence there is.
+        own.beaten[:] = 0
+        own.last[:] = 0
+        clear_rest(own)
+        return
     if race.open is not None:
         # Who has left is beaten for good, and nobody's comparator.
         gone = ~race.open.present & (own.beaten == 0)
