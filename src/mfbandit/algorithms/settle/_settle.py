@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.algorithms.mf_race._race_lanes import TRIED, is_done_here, is_tried, planned
+from mfbandit.algorithms.mf_race._race_lanes import TRIED, planned
 from mfbandit.algorithms.settle._settle_better import closest_to_control, settle_better
 from mfbandit.algorithms.settle._settle_bets import look_at_bets
 from mfbandit.algorithms.settle._settle_cheapest import closest_to_first, settle_cheapest
+from mfbandit.algorithms.settle._settle_lanes import lane_to_race
 from mfbandit.algorithms.settle._settle_memory import ControlMemory, PairMemory, SettleParams, is_open
 from mfbandit.algorithms.settle._settle_scores import score
 from mfbandit.algorithms.settle._settle_sums import look_at_sums
@@ -56,55 +57,6 @@ def look(problem: Arrays, params: SettleParams, state: State, lane: int) -> None
 @slot
 def settle(problem: Arrays, params: SettleParams, state: State) -> bool:
     """Note where each arm stands by what is shown, and who is measured no longer; whether all is settled."""
-
-
-@slot
-def closest(params: SettleParams, state: State, arm: int) -> int:
-    """The arm by which an arm is settled soonest, as it seems; -1 if there is none."""
-
-
-@kernel
-def open_arms(params: SettleParams, state: State) -> int:
-    """How many arms are measured in the lane that is raced in, beside the control."""
-    found = 0
-    for arm in range(state.pulls.shape[0]):
-        if arm != params.control and is_open(state, arm):
-            found += 1
-    return found
-
-
-@kernel
-def leave_for_next(problem: Arrays, params: SettleParams, state: State, lane: int) -> None:
-    """Let those arms leave a lane for which the truest is worth more, by what tells them from their closest rivals."""
-    own, left = state.own, open_arms(params, state)
-    for arm in range(state.pulls.shape[0]):
-        rival = closest(params, state, arm) if is_open(state, arm) else -1
-        if rival < 0 or state.pulls[arm, lane] == 0 or state.pulls[rival, lane] == 0:
-            continue
-        ahead, behind = (arm, rival) if own.scores[arm] >= own.scores[rival] else (rival, arm)
-        if is_done_here(problem, state, lane, ahead, behind, left):
-            own.gone[arm] = 1
-
-
-@kernel
-def lane_to_race(problem: Arrays, params: SettleParams, state: State) -> int:
-    """Go on to the next lane while nobody has a reason to be in this one; the lane to race in."""
-    own = state.own
-    while True:
-        lane = problem.order[own.lane[0]]
-        if lane == problem.truest:
-            return int(lane)
-        opened = state.blocks.opened[lane]
-        stays = is_tried(problem, params, lane)  # type: ignore[arg-type]
-        if stays and opened > 0 and not any_out(own.flying):
-            leave_for_next(problem, params, state, lane)
-            rivals = open_arms(params, state) + (1 if params.control >= 0 else 0)
-            stays = rivals > 1 and opened != problem.blocks.size
-        if stays:
-            return int(lane)
-        own.lane[0] += 1
-        for arm in range(state.pulls.shape[0]):
-            own.gone[arm] = 0
 
 
 @kernel
