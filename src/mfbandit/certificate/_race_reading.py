@@ -47,19 +47,18 @@ def read_race_certificate(found: Mapping[str, Any]) -> RaceCertificate:
     answer = found["answer"] if question is None else None
     if answer is not None and answer not in problem.arms:
         raise InvalidInput(f"the answer {answer!r} is none of the arms")
-    seed = read_count(found["seed"], "seed")
-    measured = dict(
-        problem=problem,
-        policy=policy,
-        delta=delta,
-        epsilon=epsilon,
-        seed=seed,
-        answer=answer,
-        rounds=tuple(_rounds(found["rounds"], problem, policy.columns(problem))),
-        rewards=tuple(_rewards(found["rewards"], problem)),
-        log=read_digest(found["log"]),
-        paid=read_paid(found),
-    )
+    measured: dict[str, Any] = {
+        "problem": problem,
+        "policy": policy,
+        "delta": delta,
+        "epsilon": epsilon,
+        "seed": read_count(found["seed"], "seed"),
+        "answer": answer,
+        "rounds": tuple(_rounds(found["rounds"], problem, policy.columns(problem))),
+        "rewards": tuple(_rewards(found["rewards"], problem)),
+        "log": read_digest(found["log"]),
+        "paid": read_paid(found),
+    }
     if question is not None:
         return GoalCertificate(**measured, question=question, chosen=_chosen(found["answer"], problem))
     certificate = RaceCertificate(**measured, **_open_arms(found, problem, len(policy.columns(problem))))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AllowChangedPolicy",
     "Delta",
+    "GoalName",
     "InstanceName",
     "Json",
     "PullDurations",
@@ -33,6 +34,15 @@ InstanceName: TypeAlias = Annotated[
     ),
 ]
 Delta: TypeAlias = Annotated[float, typer.Option(help="Allowed probability of a wrong answer.")]
+GoalName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--goal",
+        help="What is asked on blocks, if not the best arm: top-m:m=3, better-than:control=NAME, or "
+        "cheapest-within:use_costs=2+9+5 (what it costs to use each arm, in their order).",
+        show_default="best",
+    ),
+]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Seed of the rewards.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 

@@ -31,12 +31,15 @@ def print_result(result: Result) -> None:
         return
     print(result)
     fidelities = list(result.arms[0].pulls)
-    known = "the best is ahead by" if result.on_blocks else "true mean"
-    headings = ("arm", known, *(shown(name, 16) for name in fidelities), "cost")
+    known = f"the {_first(result)} is ahead by" if result.on_blocks else "true mean"
+    said = ("verdict",) if result.goal is not None else ()
+    ahead = (known,) if result.differences or not said else ()
+    headings = ("arm", *said, *ahead, *(shown(name, 16) for name in fidelities), "cost")
     rows = [
         (
-            shown(arm.arm, 24) + (" *" if arm.arm == result.best else ""),
-            _known(result, arm),
+            shown(arm.arm, 24) + (" *" if arm.arm == result.best or arm.arm in result.answer else ""),
+            *((result.verdicts.get(arm.arm, "the control"),) if said else ()),
+            *((_known(result, arm),) if ahead else ()),
             *(f"{count:,}" for count in arm.pulls.values()),
             amount(arm.cost),
         )
@@ -46,8 +49,10 @@ def print_result(result: Result) -> None:
         for broken in result.violations:
             print(f"Beware: {broken}.")
     print()
-    what = "How far the best is ahead of each arm" if result.on_blocks else "Bounds of the true means"
-    print_table(headings, rows, title=f"{what}, and pulls by fidelity:")
+    what = f"How far the {_first(result)} is ahead of each arm" if result.on_blocks else "Bounds of the true means"
+    print_table(
+        headings, rows, title=f"{what}, and pulls by fidelity:" if ahead else "Verdicts, and pulls by fidelity:"
+    )
     if result.tied:
         equal = ", ".join(repr(shown(arm)) for arm in result.tied)
         print(f"Exactly as good on all blocks as {shown(result.best or '')!r}: {equal}.")
@@ -58,6 +63,11 @@ def print_result(result: Result) -> None:
     if result.status != "failed":
         for arm, why in result.retired.items():
             print(f"{shown(arm)} was retired: {shown(' '.join(why.split()), _LONGEST)}")
+
+
+def _first(result: Result) -> str:
+    """The arm that differences are about."""
+    return "best" if result.goal is None or result.best is not None else "control"
 
 
 def _known(result: Result, arm: ArmResult) -> str:

@@ -27,6 +27,9 @@ __all__ = ["StudyFile", "load_function", "read_study_file"]
 _SETTINGS: dict[str, str] = {
     "name": "text",
     "policy": "text",
+    "goal": "text",
+    "m": "whole number",
+    "control": "text",
     "delta": "number",
     "epsilon": "number",
     "max_cost": "number",
@@ -97,7 +100,7 @@ def read_study_file(path: str | os.PathLike[str]) -> StudyFile:
 
 
 def _build(data: dict[str, Any], file: Path) -> StudyFile:
-    own = ("problem", "storage", "evaluator", "resources")
+    own = ("problem", "storage", "evaluator", "resources", "use_costs")
     keys = check_keys(data, (), (*_SETTINGS, *_RUNNING, *own), "a study file", InvalidInput)
     for key, kind in (_SETTINGS | _RUNNING).items():
         _check_type(keys, key, kind)
@@ -108,6 +111,8 @@ def _build(data: dict[str, Any], file: Path) -> StudyFile:
     if "folders" in running:
         running["folders"] = str(folder / running["folders"])
     settings = {key: keys[key] for key in _SETTINGS if key in keys}
+    if "use_costs" in keys:
+        settings["use_costs"] = keys["use_costs"]
     settings.setdefault("name", file.stem)
     return StudyFile(problem, settings, _storage(keys.get("storage"), file), running, evaluate)
 

@@ -271,12 +271,13 @@ def read_question(
     """
     given = {"m": m, "control": control, "use_costs": use_costs}
     said = {key: value for key, value in given.items() if value is not None}
+    options: dict[str, Any] = {}
     if isinstance(goal, Question):
-        name, options = goal.name, {}
+        name = goal.name
         if not said:
             return goal
     elif goal is None:
-        name, options = _BEST, {}
+        name = _BEST
     elif isinstance(goal, Mapping):
         name, options = str(goal.get("goal", "")), {str(key): value for key, value in goal.items() if key != "goal"}
     elif isinstance(goal, str):

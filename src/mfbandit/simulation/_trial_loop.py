@@ -1,8 +1,7 @@
 """One simulated trial, and many: the loop around `plan` that every simulation runs.
 
-These are kernels like the algorithms themselves, so the same text runs as plain Python, on CPU threads
-and on a GPU. A round whose next pull would exceed the limits is cut there. A run that identifies then
-ends without an answer; a run that spends a budget plans again, since its plan knows what is left.
+The same text runs as plain Python, on CPU threads and on a GPU. A round is cut where its next pull would exceed a limit:
+a run that identifies ends there without an answer, one that spends a budget plans again, since it knows what is left.
 """
 
 from __future__ import annotations
@@ -40,6 +39,7 @@ __all__ = [
     "Row",
     "Setting",
     "begin",
+    "note_answer",
     "note_pulls",
     "outcome",
     "plan",
@@ -47,7 +47,6 @@ __all__ = [
     "play_row",
     "possible",
     "price",
-    "note_answer",
     "recommend",
     "reset",
     "run_trial",
@@ -157,7 +156,7 @@ def recommend(problem: Arrays, params: Any, state: State) -> int:
 
 @slot
 def note_answer(problem: Arrays, params: Any, state: State, sides: Ints) -> None:
-    """Say where each arm stands, for other questions than which arm is the best."""
+    """Say where each arm stands."""
 
 
 @slot

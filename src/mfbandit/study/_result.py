@@ -15,7 +15,9 @@ import numpy as np
 from mfbandit._optional import optional
 from mfbandit.certificate import Certificate, GoalCertificate, RaceCertificate
 from mfbandit.errors import StudyError
+from mfbandit.model import read_question
 from mfbandit.study._view import View
+from mfbandit.study.report._goal_words import GoalAnswer, goal_answer
 from mfbandit.study.report._result_words import sentence, shown_so_far
 
 if TYPE_CHECKING:
@@ -122,8 +124,8 @@ class Result:
     remaining_cost: float | None = None
     """About what it would take to be sure, if it goes on as so far; None if that is not known, or not needed."""
     differences: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """By how much the best is ahead of each other arm, at least and at most; empty without blocks. All of them
-    hold at once with probability 1 - delta."""
+    """By how much the best (or the control) is ahead of each other arm, at least and at most; empty without blocks.
+    All of them hold at once with probability 1 - delta."""
     unfinished: int = field(default=0, compare=False)
     """How many evaluations had begun when the study had its answer, and never got a result."""
     unfinished_cost: float = field(default=0.0, compare=False)
@@ -131,7 +133,8 @@ class Result:
     goal: str | None = None
     """What was asked, where it is not which arm is the best: as ``"top-m:m=3"``."""
     answer: tuple[str, ...] = ()
-    """The arms that are chosen, or better than the control, as it seems so far; empty where the best arm is sought."""
+    """The arms that are chosen, as it seems so far, or shown to be better than the control; empty where the best arm is
+    sought."""
     verdicts: dict[str, str] = field(default_factory=dict)
     """What is shown of each arm, where the goal is not the best arm; "open" where nothing is."""
     certificate: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -184,6 +187,20 @@ class Result:
     def __getstate__(self) -> dict[str, Any]:
         """A copy in another process knows the result, not the study."""
         return {**self.__dict__, "_source": None}
+
+    @property
+    def goal_answer(self) -> GoalAnswer | None:
+        """What was found in words, where it is not the best arm that was asked for; None before the first result."""
+        question = read_question(self.certificate.get("goal"))
+        if question is None or not self.verdicts:
+            return None
+        return goal_answer(question, self.epsilon, self.answer, self.verdicts)
+
+    @property
+    def reference(self) -> str | None:
+        """The arm that `differences` are about: the best, or the control."""
+        control: str | None = self.certificate.get("goal", {}).get("control", self.best)
+        return control
 
     @property
     def on_blocks(self) -> bool:

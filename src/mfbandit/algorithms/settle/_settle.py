@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from mfbandit.algorithms.mf_race._race_lanes import TRIED, planned
-from mfbandit.algorithms.settle._settle_better import closest_to_control, settle_better
 from mfbandit.algorithms.settle._settle_bets import look_at_bets
+from mfbandit.algorithms.settle._settle_better import closest_to_control, settle_better
 from mfbandit.algorithms.settle._settle_cheapest import closest_to_first, settle_cheapest
 from mfbandit.algorithms.settle._settle_lanes import lane_to_race
 from mfbandit.algorithms.settle._settle_memory import ControlMemory, PairMemory, SettleParams, is_open

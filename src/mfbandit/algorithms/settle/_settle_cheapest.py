@@ -18,10 +18,10 @@ _BETTER, _FAR, _NEAR = 0, 1, 2
 @kernel
 def is_outdone(state: State, kind: int, arm: int) -> bool:
     """Whether some arm is shown to be better than an arm, in the way of a kind of statement."""
+    found = False
     for other in range(state.pulls.shape[0]):
-        if other != arm and is_shown(state, kind, other, arm):
-            return True
-    return False
+        found = found or (other != arm and is_shown(state, kind, other, arm))
+    return found
 
 
 @kernel
@@ -54,10 +54,10 @@ def settle_cheapest(problem: Arrays, params: SettleParams, state: State) -> bool
     if chosen < 0:
         return False
     own.sides[chosen] = 1
+    done = True
     for arm in range(arms):
-        if price[arm] < price[chosen] and own.sides[arm] != 2:
-            return False
-    return True
+        done = done and (price[arm] >= price[chosen] or own.sides[arm] == 2)
+    return done
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The lanes of a race for other goals: an arm leaves a cheap one when the truest is worth more for what is to be shown."""
+"""The lanes of a race for other goals: an arm leaves a cheap one when the truest is worth more for what is left."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def worth_of(problem: Arrays, params: SettleParams, state: State, pair: PairSums
 
 @kernel
 def sums_of(problem: Arrays, state: State, lane: int, arm: int, rival: int) -> PairSums:
-    """How far an arm is ahead of another on the blocks of a lane so far, and how much that differs from block to block."""
+    """How far an arm is ahead of another on the blocks of a lane so far, and how that differs between blocks."""
     n = min(state.pulls[arm, lane], state.pulls[rival, lane])
     total = squares = 0.0
     for i in range(n):

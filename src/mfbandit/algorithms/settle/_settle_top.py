@@ -61,7 +61,7 @@ def take_sides(params: SettleParams, state: State) -> None:
 
 @kernel
 def rank_open(state: State) -> None:
-    """Mark each arm that is neither in nor out with how many of these come before it, by their means; others with -1."""
+    """Mark each arm that is neither in nor out with how many of these have higher means; others with -1."""
     own, arms = state.own, state.pulls.shape[0]
     for arm in range(arms):
         own.marks[arm] = 0 if own.sides[arm] == 0 else -1

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mfbandit.cli._options import AllowChangedPolicy, Json
+from mfbandit.cli._options import AllowChangedPolicy, GoalName, Json
 from mfbandit.cli._output import complain, print_json
 
 __all__ = ["run"]
@@ -25,6 +25,7 @@ def run(
             show_default="what the study has; for a new one, what its file says, or its workers",
         ),
     ] = None,
+    goal: GoalName = None,
     allow_changed_policy: AllowChangedPolicy = False,
     json: Json = False,
 ) -> None:
@@ -39,6 +40,8 @@ def run(
     shell. In a script of a shell use "$MFBANDIT_ARM", never {arm}: there, a name could run as code.
 
     Example: [bold]mfbandit run examples/command.toml --workers 4[/bold]
+
+    Example: [bold]mfbandit run study.toml --goal top-m:m=3[/bold]
     """
     from mfbandit.cli._result_text import end_code, print_result
     from mfbandit.cli._study_file import read_study_file
@@ -47,6 +50,8 @@ def run(
     file = read_study_file(study)
     running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}
     settings = file.settings if width is None else {**file.settings, "width": width}
+    if goal is not None:
+        settings = {**settings, "goal": goal}
     settings = {"storage": file.storage, "allow_changed_policy": allow_changed_policy, **settings}
     opened = study_for(file.problem, settings, running.get("workers", 1))
     if file.evaluate is None:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mfbandit.cli._options import Delta, InstanceName, Json, PullDurations, Seed, Spread, check_finite, read_durations
+from mfbandit.cli._options import (
+    Delta,
+    GoalName,
+    InstanceName,
+    Json,
+    PullDurations,
+    Seed,
+    Spread,
+    check_finite,
+    read_durations,
+)
 from mfbandit.cli._output import complain, print_json, print_table
 from mfbandit.formatting import amount
 
@@ -35,6 +45,7 @@ def simulate(
     ] = None,
     delta: Delta = 0.05,
     epsilon: Annotated[float, typer.Option(help="An answer this close to the best is good enough.")] = 0.0,
+    goal: GoalName = None,
     budget: Annotated[float | None, typer.Option(help="What to spend, for policies that minimise regret.")] = None,
     trials: Annotated[int, typer.Option(help="Independent runs.")] = 100,
     seed: Seed = 0,
@@ -71,6 +82,7 @@ def simulate(
     from mfbandit.algorithms import default_policy, read_policy
     from mfbandit.core import Goal
     from mfbandit.instances import load_instance
+    from mfbandit.model import read_question
     from mfbandit.simulation import simulate as run
 
     for name, value in (("budget", budget), ("max_cost", max_cost)):
@@ -78,12 +90,14 @@ def simulate(
     loaded = load_instance(instance)
     chosen = [read_policy(text) for text in policy or [default_policy(loaded.problem)]]
     # All are checked first: a mistake in the last must not cost the time of the others.
-    goal = Goal(delta=delta, epsilon=epsilon, budget=math.inf if budget is None else budget)
+    asked = read_question(goal)
+    wanted = Goal(delta=delta, epsilon=epsilon, budget=math.inf if budget is None else budget, question=asked)
     for one in chosen:
-        one.check(loaded.problem, goal)
+        one.check(loaded.problem, wanted)
     settings: dict[str, Any] = {
         "delta": delta,
         "epsilon": epsilon,
+        "goal": asked,
         "budget": budget,
         "trials": trials,
         "seed": seed,

@@ -202,7 +202,7 @@ def retry(
 def best(
     storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
 ) -> None:
-    """Print the best arm so far and how sure it is; exit code 1 if there is none yet.
+    """Print the best arm so far, or what was asked, and how sure it is; exit code 1 if there is none yet.
 
     Example: [bold]mfbandit best judges.db[/bold]
     """
@@ -211,7 +211,7 @@ def best(
         print_json(result.to_json())
     else:
         print(result.sentence)
-    if result.best is None:
+    if result.best is None and not result.verdicts:
         raise typer.Exit(1)
 
 

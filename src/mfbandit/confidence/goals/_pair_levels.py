@@ -55,4 +55,4 @@ def least_levels(settled: Callable[[float], Flags], levels: Floats) -> Floats:
             here = (middle == step) & (low < high)
             high[here & looked[step]] = step
             low[here & ~looked[step]] = step + 1
-    return np.append(steps, 0.0)[high]
+    return np.asarray(np.append(steps, 0.0)[high])

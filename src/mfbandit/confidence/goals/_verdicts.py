@@ -27,7 +27,7 @@ class Verdicts:
     """What is shown about each arm."""
 
     answer: tuple[int, ...]
-    """The arms that are chosen, or better than the control, as it seems so far."""
+    """The arms that are chosen, as it seems so far, or shown to be better than the control."""
     words: dict[int, str]
     """What is shown of each arm; "open" where nothing is."""
     log_levels: Floats
@@ -82,7 +82,8 @@ def _better(question: BetterThan, race: Race, answer: list[int] | None) -> Verdi
         int(arm): OPEN if levels[arm] > log_delta else "better" if one else "not better"
         for arm, one in zip(others, seems, strict=True)
     }
-    found = [int(arm) for arm, one in zip(others, seems, strict=True) if one]
+    # Each verdict is claimed as soon as it is shown.
+    found = [arm for arm, word in words.items() if word == "better"]
     return Verdicts(tuple(found), words, levels, bool((levels <= log_delta).all() and answer in (None, found)))
 
 
@@ -108,9 +109,7 @@ def _top(question: TopM, race: Race, answer: list[int] | None) -> Verdicts:
         arm: OPEN if levels[arm] > log_delta else "in" if one else "out" for arm, one in enumerate(chosen.tolist())
     }
     right = int(chosen.sum()) == question.m
-    return Verdicts(
-        tuple(np.flatnonzero(chosen).tolist()), words, levels, bool(right and (levels <= log_delta).all())
-    )
+    return Verdicts(tuple(np.flatnonzero(chosen).tolist()), words, levels, bool(right and (levels <= log_delta).all()))
 
 
 @dataclass(frozen=True)
@@ -124,18 +123,19 @@ class _Cheapest:
 
     def good(self, level: float) -> Flags:
         """Which arms are shown to be within epsilon of the best."""
-        outdone = (self.better <= level).any(axis=0)
+        outdone = np.asarray((self.better <= level).any(axis=0))
         near = (self.near <= level) | outdone[None, :] | np.eye(self.price.size, dtype=bool)
         return np.asarray(near.all(axis=1))
 
     def settled(self, level: float, chosen: int) -> Flags:
         """Which arms are no reason for another answer: the answer is good, and those that are cheaper are not."""
-        cheaper = self.price < self.price[chosen]
+        cheaper = np.asarray(self.price < self.price[chosen])
         outdone = (self.better <= level).any(axis=0)
-        fine = np.where(cheaper, (self.far <= level).any(axis=0), outdone | (self.near[chosen] <= level))
+        far = (self.far <= level).any(axis=0)
+        fine = np.asarray(np.where(cheaper, far, outdone | (self.near[chosen] <= level)))
         # A cheaper one that is too far behind is not the best either.
         fine[chosen] = self.good(level)[chosen]
-        return np.asarray(fine)
+        return fine
 
     def guess(self, level: float, scores: Floats, within: float) -> int:
         """The cheapest of the good arms or, if there is none, of those whose means are good and that are not out."""
@@ -159,11 +159,9 @@ def _cheapest(question: CheapestWithin, race: Race, answer: list[int] | None) ->
     chosen = shown.guess(log_delta, scores, within / race.problem.reward.span) if answer is None else answer[0]
     every = np.concatenate([shown.better.ravel(), shown.far.ravel(), shown.near.ravel()])
     levels = least_levels(lambda level: shown.settled(level, chosen), every)
-    far = (shown.far <= log_delta).any(axis=0)
+    far = np.asarray((shown.far <= log_delta).any(axis=0))
     words = {arm: "too far behind" if far[arm] else OPEN for arm in range(arms)}
     for arm in np.flatnonzero(shown.price >= shown.price[chosen]).tolist():
         words[arm] = words[arm] if far[arm] or levels[arm] > log_delta else "no cheaper"
     words[chosen] = "chosen" if levels[chosen] <= log_delta else OPEN
     return Verdicts((chosen,), words, levels, bool((levels <= log_delta).all()))
-
-

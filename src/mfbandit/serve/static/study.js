@@ -73,7 +73,7 @@ function race() {
   const scale = [Math.min(...numbers, ...(numbers.length ? [] : [0])), Math.max(...numbers, ...(numbers.length ? [] : [1]))];
   const rows = study.arms.map((arm) => {
     const found = arm.retired === null ? ends(arm) : null;
-    const verdict = arm.retired !== null ? `given up: ${arm.retired}` : arm.best ? (study.status === "certified" ? "best" : "leads") : arm.left ? "in the race" : "out of the race";
+    const verdict = arm.retired !== null ? `given up: ${arm.retired}` : arm.verdict !== undefined ? arm.verdict : arm.best ? (study.status === "certified" ? "best" : "leads") : arm.left ? "in the race" : "out of the race";
     const picture = make("td", { class: "bars" }, found ? bar(found, scale, arm.best ? "mine" : blocks && found[0] > 0 ? "sure" : "", blocks ? null : arm.means[truth]) : "");
     return { kind: arm.best ? "best" : arm.left ? null : "gone", cells: [label(arm.arm), label(verdict, 120), picture, amount(found?.[0]), amount(found?.[1])] };
   });

@@ -15,6 +15,7 @@ from mfbandit._plot_style import matplotlib_or_explain
 from mfbandit.files import complete_file
 from mfbandit.formatting import amount, floored
 from mfbandit.study._history import history
+from mfbandit.study.report._goal_words import GoalAnswer
 from mfbandit.study.report._page_style import STYLE
 from mfbandit.study.report._result_words import shown_so_far
 from mfbandit.study.report._study_plots import confidence_over_cost, differences, intervals, spend
@@ -70,6 +71,7 @@ class Answered(NamedTuple):
     cost: float
     pulls: int
     epsilon: float
+    goal_answer: GoalAnswer | None = None
 
 
 def answer(result: Result | Answered) -> str:
@@ -84,9 +86,11 @@ def answer(result: Result | Answered) -> str:
     'There is no answer yet: the study is still running.'
     """
     status = _STATUS.get(result.status, f"is {result.status}")
+    spent = f"{amount(result.cost)}, in {result.pulls:,} pull{'' if result.pulls == 1 else 's'}"
+    if result.goal_answer is not None:
+        return f"{result.goal_answer.in_words(result.status, result.confidence)}; the study {status}. It cost {spent}."
     if result.best is None:
         return f"There is no answer yet: the study {status}."
-    spent = f"{amount(result.cost)}, in {result.pulls:,} pull{'' if result.pulls == 1 else 's'}"
     near = f" or within {result.epsilon:g} of the best" if result.epsilon else ""
     if result.status == "certified":
         sure = floored(result.confidence)
@@ -127,7 +131,7 @@ def _header(result: Result) -> str:
     certified = result.status == "certified"
     badge = f'<span class="badge {"good" if certified else "open"}">{escape(result.status)}</span>'
     facts = [
-        ("best", result.best or "none yet"),
+        ("best" if result.goal is None else "answer", result.best or ", ".join(result.answer) or "none yet"),
         ("confidence", floored(result.confidence)),
         ("cost", amount(result.cost)),
         ("pulls", f"{result.pulls:,}"),
@@ -183,14 +187,17 @@ def _known(result: Result, truth: str | None) -> str:
         return _section(title, " ".join(facts), intervals(result, truth=truth), alternative)
     if not result.differences:
         return ""
-    facts = [f"Bounds of the true mean of the best less that of the arm. {at_once} what the certificate assumes holds."]
+    first = "best" if result.best is not None else "control"
+    facts = [
+        f"Bounds of the true mean of the {first} less that of the arm. {at_once} what the certificate assumes holds."
+    ]
     if any(low <= 0.0 for low, _ in result.differences.values()):
         facts.append("An arm can be shown not to be the best although its bounds hold 0: that takes less evidence.")
     if result.tied:
         facts.append(f"Exactly as good on all blocks: {', '.join(map(repr, result.tied))}.")
     facts += _no_better_by(result)
-    title = "How far the best is ahead of each arm"
-    return _section(title, " ".join(facts), differences(result), "By how much the best is ahead of every other arm")
+    title = f"How far the {first} is ahead of each arm"
+    return _section(title, " ".join(facts), differences(result), f"By how much the {first} is ahead of every other arm")
 
 
 def _no_better_by(result: Result) -> list[str]:
@@ -223,7 +230,8 @@ def _certificate(result: Result, study: Study | None) -> str:
     beaten = {entry["arm"]: entry for entry in result.certificate.get("evidence", [])}
     threshold = -math.log(result.delta) if result.on_blocks else result.certificate.get("threshold")
     head = "".join(f"<th>{escape(name)}{_bias(biases.get(name))}</th>" for name in names)
-    ordered = sorted(result.arms, key=lambda arm: (arm.arm != result.best, *_closeness(arm, result)))
+    first = {result.best, *result.answer}
+    ordered = sorted(result.arms, key=lambda arm: (arm.arm not in first, *_closeness(arm, result)))
     rows = "".join(_arm_row(arm, result, names, beaten.get(arm.arm)) for arm in ordered)
     needed = "" if threshold is None else f"<small>needed: {threshold:.2f}</small>"
     bounds = "<th>ahead by at least</th><th>at most</th>" if result.on_blocks else _BOUNDS
@@ -231,6 +239,9 @@ def _certificate(result: Result, study: Study | None) -> str:
     if result.on_blocks:
         about = (
             "the evidence that it is not better than the answer (its logarithm), by how much the best is ahead of it"
+            if result.goal is None
+            else "what is shown of it, the evidence for that (its logarithm), by how much the best or the control is "
+            "ahead of it"
         )
     return (
         f"<section><h2>The certificate</h2><p><b>{escape(str(result.certificate.get('claim', '')))}</b></p>"
@@ -272,7 +283,7 @@ def _closeness(arm: ArmResult, result: Result) -> tuple[float, float]:
 
 def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str, Any] | None) -> str:
     evidence = "" if beaten is None else _evidence(beaten)
-    best = arm.arm == result.best
+    best = arm.arm == result.best or arm.arm in result.answer
     cells = "".join(f"<td>{_cell(arm, name)}</td>" for name in names)
     ends: tuple[float, float] | None = (arm.low, arm.high)
     if result.on_blocks:
@@ -296,6 +307,8 @@ def _evidence(beaten: dict[str, Any]) -> str:
 def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> str:
     if arm.retired is not None:
         return f"given up: {arm.retired}"
+    if result.goal is not None:
+        return result.verdicts.get(arm.arm, "the control" if arm.arm == result.reference else "open")
     certified = result.status == "certified"
     if arm.arm == result.best:
         return "best" if certified else "leads"

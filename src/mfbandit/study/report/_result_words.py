@@ -21,10 +21,17 @@ _MOST_NAMED = 5
 def sentence(result: Result) -> str:
     """Say in one sentence what a study found."""
     spent = f"{result.pulls:,} pulls that cost {amount(result.cost)}"
-    if result.best is None:
+    goal = result.goal_answer
+    if goal is not None:
+        sure = f"at least {percent(1.0 - result.delta)}" if goal.sure_so_far else percent(result.confidence)
+        found = f"{goal.so_far}, with confidence {sure}"
+    elif result.best is None:
         found = "there is no answer yet"
     else:
         found = f"the best so far is {shown(result.best)!r}, with confidence {percent(result.confidence)}"
+    if result.status == "certified" and goal is not None:
+        said = goal.settled[:1].upper() + goal.settled[1:]
+        return f"{said}, with confidence at least {percent(1.0 - result.delta)}, after {spent}."
     if result.status == "certified":
         near = f"is within {amount(result.epsilon)} of the best" if result.epsilon else "is the best"
         sure = percent(1.0 - result.delta)
@@ -47,7 +54,12 @@ def sentence(result: Result) -> str:
 
 def shown_so_far(result: Result) -> list[str]:
     """Say what is shown although the answer is not sure: who is out, who is left, and what a mistake could cost."""
-    if result.status in ("certified", "budget") or result.best is None:
+    goal = result.goal_answer
+    if result.status in ("certified", "budget"):
+        return []
+    if goal is not None:
+        return _open_so_far(result, goal.open)
+    if result.best is None:
         return []
     racing = [arm.arm for arm in result.arms if arm.arm not in result.retired]
     out = [name for name in racing if name not in result.left]
@@ -72,3 +84,15 @@ def _listed(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(repr(shown(name)) for name in names[:_MOST_NAMED]) + more
+
+
+def _open_so_far(result: Result, left: tuple[str, ...]) -> list[str]:
+    """Say which arms are not settled, where it is not the best arm that was asked for."""
+    names = [repr(shown(name)) for name in left[:_MOST_NAMED]]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    said = [f"{len(result.verdicts) - len(left)} of {len(result.verdicts)} arms are settled."]
+    if names:
+        said.append(f"Open: {', '.join(names)}{more}.")
+    if result.remaining_cost is not None:
+        said.append(f"About {amount(result.remaining_cost, 2)} more would settle it, at the pace so far.")
+    return said

@@ -17,6 +17,7 @@ from mfbandit.storage import LEASE
 from mfbandit.study._history import views_along
 from mfbandit.study._lease_owner import Owners
 from mfbandit.study._view import View
+from mfbandit.study.report._goal_words import goal_answer
 from mfbandit.study.report._page import Answered, answer
 from mfbandit.study.state.rounds._round import HoldUp
 
@@ -195,8 +196,13 @@ def _spent(view: View) -> Any:
 
 
 def _summary(study: Study, view: View) -> dict[str, Any]:
-    best, confidence = view.best, view.confidence
+    best, confidence, asked = view.best, view.confidence, view.settings.question
     facts = Answered(view.status, best, confidence, view.cost, view.pulls, view.settings.epsilon)
+    if asked is not None and view.verdicts is not None:
+        names = view.settings.problem.arms
+        words = {names[arm]: word for arm, word in view.verdicts.words.items()}
+        facts = facts._replace(goal_answer=goal_answer(asked, facts.epsilon, view.chosen, words))
+        best = ", ".join(view.chosen) or "none"
     return {
         "study": study.name,
         "status": view.status,
@@ -216,7 +222,7 @@ def _is_small(view: View) -> bool:
 
 def _arms_that_matter(view: View) -> list[int]:
     """Places in the statistics of the answer and of the arms that are closest to being the best."""
-    if view.best is None:
+    if view.best is None or view.settings.question is not None:
         return list(range(min(len(view.arms), _MOST_ARMS)))
     answer_place = view.arms.index(view.answer)
     if view.on_blocks:
@@ -259,7 +265,8 @@ def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
             {
                 "arm": _short(name),
                 "index": view.arms[place],
-                "best": view.arms[place] == view.answer and view.best is not None,
+                "best": name in view.chosen or (view.arms[place] == view.answer and name == view.best),
+                **({} if view.verdicts is None else {"verdict": view.verdicts.words.get(place, "the control")}),
                 "left": name in left,
                 "low": low,
                 "high": high,

@@ -112,7 +112,7 @@ def differences(result: Result, *, title: str = "") -> Figure:
     axes.set_yticks(range(len(shown)), [short_label(arm) for arm, _ in shown])
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_xlim(*reach)
-    axes.set_xlabel(f"{short_label(result.best or '')} is ahead by (in colour: more than 0)")
+    axes.set_xlabel(f"{short_label(result.reference or '')} is ahead by (in colour: more than 0)")
     axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)
     left_out = len(result.differences) - len(shown)

@@ -155,9 +155,12 @@ class _Report(ABC):
         limit = view.settings.limit  # it may have been raised
         left = f" of {amount(limit)}, {amount(max(0.0, limit - view.cost))} left"
         found.append(f"spent {amount(view.cost)}{left if limit < float('inf') else ''}")
-        if view.best is not None:
+        if view.verdicts is not None:
+            total = len(view.verdicts.words)
+            found.append(f"{total - len(view.left)} of {total} arms settled")
+        elif view.best is not None:
             found.append(f"best {shown(view.best)}")
-        if view.best is not None and not self.spends and len(view.left) < len(view.arms):
+        if view.best is not None and view.verdicts is None and not self.spends and len(view.left) < len(view.arms):
             found.append(f"{len(view.left)} of {len(view.arms)} arms left")
         if (bound := self._no_better_by(view)) is not None:
             found.append(f"none better by more than {amount(bound, 2)}")
