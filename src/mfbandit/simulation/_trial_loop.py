@@ -1,6 +1,6 @@
 """One simulated trial, and many: the loop around `plan` that every simulation runs.
 
-The same text runs as plain Python, on CPU threads and on a GPU. A round is cut where its next pull would exceed a limit:
+The same text runs as plain Python, on CPU threads and on a GPU. A round is cut where its next pull would pass a limit:
 a run that identifies ends there without an answer, one that spends a budget plans again, since it knows what is left.
 """
 
