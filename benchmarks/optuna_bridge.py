@@ -1,11 +1,13 @@
 """Optuna's best trial beside the confirmed one, and how often pruners drop a candidate that is as good as the best.
 
-    python benchmarks/optuna_bridge.py [--studies N] [--runs N]
+    python benchmarks/optuna_bridge.py [--studies N] [--runs N] [--learning N]
 
 Part 1: studies of 50 trials of a noisy objective (TPE, two parameters; a trial's value is the mean over five blocks).
 How often Optuna's `best_trial` is not within epsilon of the best of its 10 best trials, how often the confirmed one is
 not, and what confirming takes. Part 2: all candidates are equally good, and are measured on the same 30 blocks; the
-share of trials that are pruned.
+share of trials that are pruned. Part 3: the same with a sampler that learns (TPE), which may fit the blocks: what a
+block does to a candidate is noise of its own, or a smooth function of its parameters, so that neighbours of a lucky
+candidate are lucky on the same blocks.
 """
 
 from __future__ import annotations
@@ -99,15 +101,74 @@ def false_prunes(runs: int) -> None:
         print(f"  {name:24} prunes {pruned / looked:.4f} of all, {first / runs:.4f} of the second ones")
 
 
+class Luck:
+    """What blocks do to candidates that are all equally good; the same for all if `smooth`, but for their parameters."""
+
+    def __init__(self, seed: int, steps: int, smooth: bool) -> None:
+        self._rng = np.random.default_rng([11, seed])
+        self._shared = SHARED * self._rng.normal(size=steps)
+        self._waves = self._rng.normal(size=(steps, 40, 2)) / 0.3
+        self._phases = self._rng.uniform(0.0, 2.0 * math.pi, (steps, 40))
+        self._smooth = smooth
+
+    def scores(self, x: float, y: float) -> np.ndarray:
+        """The scores of a candidate on all blocks."""
+        if not self._smooth:
+            return self._shared + OWN * self._rng.normal(size=self._shared.size)
+        # A Gaussian field with a length of 0.3 on each block, by random features.
+        field = np.cos(self._waves @ np.array([x, y]) + self._phases).sum(axis=1) * math.sqrt(2.0 / 40)
+        return self._shared + OWN * field + 0.1 * OWN * self._rng.normal(size=self._shared.size)
+
+
+def learned_prunes(runs: int) -> None:
+    """Play part 3."""
+    trials, steps, level = 40, 30, 0.05
+    print(f"{runs} studies of {trials} candidates that are equally good, {steps} steps each, level {level}")
+    cases = [("random", False), ("TPE", False), ("random", True), ("TPE", True)]
+    for sampler, smooth in cases:
+        pruned = np.zeros(trials)
+        for seed in range(runs):
+            luck, pruner = Luck(seed, steps, smooth), EvidencePruner(level)
+            kind = optuna.samplers.TPESampler if sampler == "TPE" else optuna.samplers.RandomSampler
+            study = optuna.create_study(direction="maximize", sampler=kind(seed=seed))
+            best: np.ndarray | None = None
+            for number in range(trials):
+                trial = study.ask()
+                mine = luck.scores(trial.suggest_float("x", 0.0, 1.0), trial.suggest_float("y", 0.0, 1.0))
+                need, out = math.log(max(1, number) / level), False
+                for n in range(2, steps + 1):
+                    trial.report(float(mine[n - 1]), n - 1)
+                    if best is not None and pruner.log_evidence(best[:n] - mine[:n]) >= need:
+                        out = True
+                        break
+                pruned[number] += out
+                study.tell(
+                    trial,
+                    None if out else float(mine.mean()),
+                    optuna.trial.TrialState.PRUNED if out else optuna.trial.TrialState.COMPLETE,
+                )
+                if not out and (best is None or mine.mean() > best.mean()):
+                    best = mine
+        shares = pruned[1:] / runs
+        what = "smooth in the parameters" if smooth else "of each candidate's own"
+        print(
+            f"  {sampler:6} luck {what:24} prunes {shares.mean():.4f} of all, at most {shares.max():.4f} of the trials "
+            f"with one number; {shares[19:].mean():.4f} of those from 20 on"
+        )
+
+
 def main() -> None:
-    """Play both parts."""
+    """Play all parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--learning", type=int, default=1000)
     chosen = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if chosen.runs:
         false_prunes(chosen.runs)
+    if chosen.learning:
+        learned_prunes(chosen.learning)
     if chosen.studies:
         confirmations(chosen.studies)
 
