@@ -102,7 +102,7 @@ def false_prunes(runs: int) -> None:
 
 
 class Luck:
-    """What blocks do to candidates that are all equally good; the same for all if `smooth`, but for their parameters."""
+    """What blocks do to candidates that are all equally good: luck of each, or smooth in their parameters."""
 
     def __init__(self, seed: int, steps: int, smooth: bool) -> None:
         self._rng = np.random.default_rng([11, seed])
