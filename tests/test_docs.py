@@ -133,6 +133,14 @@ def test_the_page_about_searches(capsys):
     assert capsys.readouterr().out == "{'var_smoothing': 0.03} certified\n"
 
 
+def test_the_page_about_goals(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "goals.md").read_text(), flags=re.DOTALL)
+    exec(compile(code, "goals.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert out.startswith("Better than 'in use': 'examples' and 'steps'; not better by more than 0.05: 'short' and")
+    assert "\n('examples', 'steps')\nexamples\nAll that may be spent is spent" in out
+
+
 def test_the_page_about_logs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "logs.md").read_text().split("## Ending")[0], flags=re.DOTALL)

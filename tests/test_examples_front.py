@@ -42,6 +42,15 @@ def test_comparing_logs(capsys):
     assert out.endswith("These items are enough.\n")
 
 
+def test_other_goals(capsys):
+    runpy.run_path(str(EXAMPLES / "goals.py"), run_name="__main__")
+    out = capsys.readouterr().out
+    assert "Better than 'in use': 'examples', 'steps' and 'all tricks'; not better by more than 0.03: 'short'" in out
+    assert "'examples', 'steps' and 'all tricks' are the 3 best, with confidence at least 95%" in out
+    assert "'examples' is the cheapest to use within 0.1 of the best" in out
+    assert out.count("verified: True") == 3
+
+
 def test_training_with_checkpoints(capsys):
     runpy.run_path(str(EXAMPLES / "train.py"))["main"](None)
     out = capsys.readouterr().out

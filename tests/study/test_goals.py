@@ -162,6 +162,15 @@ def test_a_smaller_delta_lets_settled_arms_return():
     assert mf.verify(last.certificate).valid
 
 
+def test_another_epsilon_is_another_question_about_the_cheapest():
+    study = mf.create_study(problem(), **GOALS["cheapest-within"])
+    study.extend(delta=0.01, epsilon=0.2)
+    with pytest.raises(
+        StudyError, match=r"the cheapest arm within epsilon=0\.2 of the best: another epsilon is another"
+    ):
+        study.extend(epsilon=0.1)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

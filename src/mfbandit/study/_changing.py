@@ -8,7 +8,7 @@ from typing import Any
 
 from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput, StudyError
-from mfbandit.model import Fidelity, Problem
+from mfbandit.model import CheapestWithin, Fidelity, Problem
 from mfbandit.storage import SETTING, Record, json_text
 from mfbandit.study._ask_tell import AskTell, Clock
 from mfbandit.study._settings import Settings, as_limit
@@ -256,6 +256,12 @@ class ChangingStudy(AskTell):
             )
         if value < known and settings.spends:
             raise StudyError(f"study {self.name!r} spends a budget and proves nothing: its {name} stays {known:g}")
+        if value < known and name == "epsilon" and isinstance(settings.question, CheapestWithin):
+            # Which arm is the cheapest good one depends on it, and the proof pays for one such arm.
+            raise StudyError(
+                f"study {self.name!r} asks for the cheapest arm within epsilon={known:g} of the best: another epsilon "
+                "is another question, for a new study"
+            )
         return float(value)
 
     def _wider(self, problem: Problem, name: str, bias: Any, pair_bias: Any) -> dict[str, dict[str, Any]]:

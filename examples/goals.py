@@ -1,0 +1,37 @@
+"""Which prompts beat the one in use, which three are the best, and which cheap one is good enough.
+
+Six prompts answer the same 600 questions, or as few of them as will do. Everything runs offline: whether an answer is
+right is drawn from the number of the question.
+"""
+
+import numpy as np
+
+import mfbandit as mf
+
+#: How many of the questions each prompt gets right, and what an answer costs.
+RIGHT = {"in use": 0.62, "short": 0.40, "polite": 0.61, "examples": 0.78, "steps": 0.82, "all tricks": 0.84}
+PRICE = {"in use": 1.0, "short": 0.5, "polite": 1.1, "examples": 2.0, "steps": 3.0, "all tricks": 9.0}
+
+PROBLEM = mf.Problem(list(RIGHT), [("graded", 1.0)], reward="bernoulli", blocks=600)
+
+
+def grade(pull):
+    """Whether a prompt answers a question right: hard questions are hard for all."""
+    hard, luck = (np.random.default_rng([pull.block, place]) for place in (9, list(RIGHT).index(pull.arm)))
+    return float(0.7 * hard.random() + 0.3 * luck.random() < RIGHT[pull.arm])
+
+
+def ask(question, **options):
+    """Ask, and print the answer and what it rests on."""
+    result = mf.identify(PROBLEM, grade, progress=False, **options)
+    print(f"{question}\n  {result}")
+    checked = mf.verify(result.certificate)
+    print(f"  {result.cost:.0f} of {len(RIGHT) * 600} answers were graded; verified: {checked.valid}\n")
+    return result
+
+
+if __name__ == "__main__":
+    ask("Which prompts beat the one in use?", goal="better-than", control="in use", epsilon=0.03)
+    ask("Which three are the best?", goal="top-m", m=3)
+    ask("Which is the cheapest within 0.1 of the best?", goal="cheapest-within", use_costs=PRICE, epsilon=0.1)
+    ask("Which is best, for 150 answers at most?", max_cost=150)
