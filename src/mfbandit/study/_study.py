@@ -88,8 +88,15 @@ class Study(ChangingStudy):
         return self.view().best
 
     @property
+    def verdicts(self) -> dict[str, str]:
+        """What is shown of each arm, where the goal is not the best arm: see docs/goals.md."""
+        view = self.view()
+        shown = {} if view.verdicts is None else view.verdicts.words
+        return {self.problem.arms[arm]: word for arm, word in shown.items()}
+
+    @property
     def confidence(self) -> float:
-        """How sure it is that `best` is the best; valid whenever you look."""
+        """How sure it is that `best` is the best, or all that is asked; valid whenever you look."""
         return self.view().confidence
 
     def intervals(self) -> dict[str, tuple[float, float]]:
