@@ -109,6 +109,34 @@ def test_candidates_join_while_the_race_runs_and_the_sampler_is_told(space):
     assert study.trials[found.best_trial.number].value == pytest.approx(0.1 + 0.8 * found.best_params["x"], abs=0.02)
 
 
+def test_a_race_goes_on_from_a_storage(tmp_path):
+    options = {"score_range": (0, 1), "at_once": 3, "epsilon": 0.02, "progress": False}
+    where, space = f"sqlite:///{tmp_path / 'race.db'}", {"x": optuna.distributions.FloatDistribution(0, 1)}
+    asked = []
+
+    def evaluate(trial, pull):
+        asked.append((trial.number, pull.block))
+        return 0.1 + 0.8 * trial.params["x"] + np.random.default_rng([pull.block, trial.number]).uniform(-0.02, 0.02)
+
+    study, other = (
+        optuna.create_study(direction="minimize", sampler=optuna.samplers.RandomSampler(seed=3)) for _ in range(2)
+    )
+    for most in (20, 120):
+        found = race(study, evaluate, 6, space, storage=where, max_cost=most, **options)
+        assert found.result.status == "max_cost"
+    found = race(study, evaluate, 6, space, storage=where, max_cost=math.inf, **options)
+    assert found.result.status == "certified"
+    assert len(asked) == len(set(asked)) == found.result.pulls
+    assert {trial.state.name for trial in study.trials} == {"COMPLETE"}
+    assert len(study.trials) == 6
+    with pytest.raises(
+        InvalidInput, match="race 'race' is between trials of another Optuna study: this one has no trial"
+    ):
+        race(other, evaluate, 6, space, storage=where, **options)
+    with pytest.raises(InvalidInput, match=r"blocks=50 is a finite set, which needs score_range=\(low, high\)"):
+        race(other, evaluate, 6, space, blocks=50)
+
+
 def test_a_race_that_runs_out_of_money_says_so():
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=3))
     space = {"x": optuna.distributions.FloatDistribution(0, 1)}

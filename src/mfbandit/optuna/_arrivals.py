@@ -7,16 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mfbandit._checks import whole_number
+from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.model import Fidelity, Problem, Pull
 from mfbandit.optuna._confirm import Confirmation, OfTrials, reward_kind
 from mfbandit.optuna._library import FrozenTrial, Study, sign_of
 from mfbandit.study import View
-from mfbandit.study.api import create_study
+from mfbandit.study.api import create_study, load_study
 
 __all__ = ["race"]
 
 #: What may be said of the race itself; the rest is about how it is run.
 _SETTINGS = ("delta", "epsilon", "max_cost", "seed", "width", "retries", "on_failure")
+#: How a race is called in a storage.
+_NAME = "race"
 
 
 def race(
@@ -25,9 +28,11 @@ def race(
     n_arms: int,
     space: Mapping[str, Any] | Callable[[Any], Any],
     *,
-    score_range: tuple[float, float],
+    score_range: tuple[float, float] | None = None,
     at_once: int = 5,
     blocks: int | str = "unlimited",
+    storage: Any = None,
+    name: str = _NAME,
     **options: Any,
 ) -> Confirmation:
     """Race candidates of an Optuna sampler: as soon as one is beaten, the sampler is told of it, and sends another.
@@ -48,15 +53,19 @@ def race(
     space : mapping or callable
         What to sample: ``{"x": optuna.distributions.FloatDistribution(0, 1)}``, or a function that gets a trial and
         calls ``trial.suggest_float("x", 0, 1)`` and the like.
-    score_range : (float, float)
-        The range of scores: evidence about candidates that join later rests on it.
+    score_range : (float, float), optional
+        The range of scores. Without it, differences of two candidates on a block are taken for normal, with a variance
+        that nobody needs to know.
     at_once : int
         How many race at a time; the next one comes when fewer are left.
     blocks : int or "unlimited"
         As for `confirm`.
+    storage, name : optional
+        Where the race is kept, as for `mfbandit.identify`: called again with the same Optuna study and settings, it
+        goes on where it stopped. The Optuna study must be kept, too. By default the race is in memory.
     **options
         `delta`, `epsilon`, `max_cost`, `seed` and others of `mfbandit.create_study`; `workers`, `engine`, `progress`,
-        `timeout` and others of `Study.optimize`. The race is kept in memory.
+        `timeout` and others of `Study.optimize`.
 
     Returns
     -------
@@ -79,7 +88,9 @@ def race(
     """
     sign, places = sign_of(study), whole_number("n_arms", n_arms, 2)
     first = min(whole_number("at_once", at_once, 2), places)
-    trials: dict[str, FrozenTrial] = {}
+    if score_range is None and blocks != "unlimited":
+        raise InvalidInput(f"blocks={blocks} is a finite set, which needs score_range=(low, high)")
+    trials = _joined_before(study, storage, name)
 
     def arrival() -> str:
         trial = study.ask() if callable(space) else study.ask(dict(space))
@@ -89,22 +100,46 @@ def race(
         trials[f"trial {trial.number}"] = copy.deepcopy(frozen)
         return f"trial {trial.number}"
 
-    names = [arrival() for _ in range(first)]
+    names = [*trials, *(arrival() for _ in range(first - len(trials)))][:first]
     problem = Problem(names, [Fidelity("fresh block", cost=1.0)], blocks=blocks, reward=reward_kind(score_range, sign))
     settings = {key: options.pop(key) for key in _SETTINGS if key in options}
-    running = create_study(problem, most_arms=places, **settings)
-    evaluated, told = OfTrials(trials, evaluate, sign), set[str]()
-    while True:
-        few = _WhenFew(first if len(trials) < places else 0)
-        result = running.optimize(evaluated, callback=few, **options)
-        found = Confirmation(result, trials, sign)
-        _tell(study, found, [name for name in trials if name not in result.left], told)
-        if len(trials) == places or not (result.status == "certified" or few.ended):
-            break
-        for _ in range(max(1, min(first - len(result.left), places - len(trials)))):
-            running.add_arm(arrival())
-    _tell(study, found, list(trials), told)
+    evaluated, told = OfTrials(trials, evaluate, sign), _finished(study)
+    settings |= {"most_arms": places, "storage": storage, "name": name, "load_if_exists": True}
+    with create_study(problem, **settings) as running:
+        while True:
+            few = _WhenFew(first if len(trials) < places else 0)
+            result = running.optimize(evaluated, callback=few, **options)
+            found = Confirmation(result, trials, sign)
+            _tell(study, found, [one for one in trials if one not in result.left], told)
+            if len(trials) == places or not (result.status == "certified" or few.ended):
+                break
+            for _ in range(max(1, min(first - len(result.left), places - len(trials)))):
+                running.add_arm(arrival())
+    # Those of a race that can go on are told when it has ended.
+    if storage is None or result.status in ("certified", "answered"):
+        _tell(study, found, list(trials), told)
     return found
+
+
+def _joined_before(study: Study, storage: Any, name: str) -> dict[str, FrozenTrial]:
+    """The candidates of a race that is stored already; none if there is none."""
+    if storage is None:
+        return {}
+    try:
+        with load_study(storage, name) as stored:
+            names = stored.problem.arms[: stored.settings.arms_there]
+    except StudyError:
+        return {}
+    known = {f"trial {trial.number}": trial for trial in study.get_trials(deepcopy=True)}
+    for one in names:
+        if one not in known:
+            raise InvalidInput(f"race {name!r} is between trials of another Optuna study: this one has no {one}")
+    return {one: known[one] for one in names}
+
+
+def _finished(study: Study) -> set[str]:
+    """The candidates that Optuna was told of."""
+    return {f"trial {trial.number}" for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()}
 
 
 class _WhenFew:
