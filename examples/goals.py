@@ -1,4 +1,7 @@
-"""Which prompts beat the one in use, which three are the best, and which cheap one is good enough.
+"""Other goals
+===========
+
+Which prompts beat the one in use, which three are the best, and which cheap one is good enough?
 
 Six prompts answer the same 600 questions, or as few of them as will do. Everything runs offline: whether an answer is
 right is drawn from the number of the question.

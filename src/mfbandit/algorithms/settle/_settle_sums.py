@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from mfbandit.algorithms.mf_race._race_memory import gap_bound
-from mfbandit.algorithms.mf_race._race_sums import binary, compare, shows, typical_spread
+from mfbandit.algorithms.mf_race._race_sums import binary, compare, shows
 from mfbandit.algorithms.settle._settle_memory import (
     SettleParams,
     first_arm,
@@ -12,7 +14,7 @@ from mfbandit.algorithms.settle._settle_memory import (
     shift_of,
     statements,
 )
-from mfbandit.confidence.race import BLOCKS_WITHOUT_NOISE
+from mfbandit.confidence.race import BLOCKS_WITHOUT_NOISE, lower_median
 from mfbandit.core import Arrays, State, kernel, reward_at
 
 __all__ = ["look_at_sums"]
@@ -39,6 +41,21 @@ def add_block(state: State, lane: int, first: int) -> None:
 
 
 @kernel
+def usual_spread(state: State, lane: int, first: int) -> float:
+    """The median of the standard deviations of an arm's differences to others so far."""
+    memory, size = state.own.sums, 0
+    for arm in range(state.pulls.shape[0]):
+        n = min(state.own.looked[lane, arm], memory.upto[lane, first])
+        if arm == first or n < 2 or memory.halted[lane, first, arm] > 0:
+            continue
+        total = memory.sums[lane, first, arm]
+        left = memory.squares[lane, first, arm] - total * total / n
+        memory.sorted[size] = math.sqrt(max(0.0, left) / (n - 1))
+        size += 1
+    return lower_median(memory.sorted, size) if size > 0 else 0.0
+
+
+@kernel
 def judge_block(problem: Arrays, params: SettleParams, state: State, lane: int, first: int) -> None:
     """Note what the blocks in the sums of an arm show about it and others."""
     memory, arms, rules = state.own.sums, state.pulls.shape[0], problem.blocks
@@ -46,7 +63,7 @@ def judge_block(problem: Arrays, params: SettleParams, state: State, lane: int, 
     step = rules.resolution if rules.resolution > 0.0 else memory.least[lane]
     if n < params.at_least or (step == 0.0 and n < _WITHOUT_NOISE):
         return
-    margin = rules.caution * typical_spread(state, lane, first, first) if rules.caution > 0.0 else 0.0
+    margin = rules.caution * usual_spread(state, lane, first) if rules.caution > 0.0 else 0.0
     for number in range(statements(params, arms)):
         for arm in range(arms):
             second = second_arm(params, number, arm)
