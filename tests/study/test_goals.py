@@ -11,6 +11,7 @@ import mfbandit as mf
 from mfbandit.cli import main
 from mfbandit.errors import InvalidInput, PolicyError, StudyError
 from mfbandit.study import verify_with_study
+from mfbandit.study.report._snapshot import snapshot
 from mfbandit.study.state._planner import Planner
 
 RIGHT = {"old": 0.5, "new": 0.85, "odd": 0.3, "also new": 0.8}
@@ -76,6 +77,21 @@ def test_what_is_shown_before_the_end():
     assert "are the 2 best so far, with confidence" in top.sentence
     assert not mf.verify(top.certificate).valid
     assert any("nothing shows where arm" in reason for reason in mf.verify(top.certificate).reasons)
+
+
+def test_pages_say_what_is_settled(tmp_path):
+    study = mf.create_study(problem(), max_cost=50, **GOALS["better-than"])
+    assert snapshot(study)["sentence"] == "There is no answer yet: the study is still running."
+    study.optimize(right, progress=False)
+    found = snapshot(study)
+    assert [arm["verdict"] for arm in found["arms"]] == ["the control", *study.verdicts.values()]
+    assert found["n_left"] == list(study.verdicts.values()).count("open")
+    assert found["sentence"].startswith("Better than 'old': ")
+    assert "; the study ended at its maximal cost. It cost 50, in 50 pulls." in found["sentence"]
+    study.result().report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "How far the control is ahead of each arm" in page
+    assert "<td class='text'>the control</td>" in page
 
 
 @pytest.mark.parametrize("name", GOALS)
@@ -219,6 +235,7 @@ def test_the_command_line_runs_a_goal(tmp_path, capsys, monkeypatch):
     assert "the control is ahead by" in printed
     assert main(["run", str(tmp_path / "study.toml"), "--goal", "better-than"]) == 0
     assert main(["run", str(tmp_path / "study.toml"), "--goal", "top-m:m=1"]) == 2
+    assert "exists with goal='better-than:control=aa', not 'top-m:m=1'" in capsys.readouterr().err
     assert main(["best", str(tmp_path / "study.db")]) == 0
     assert "Better than 'aa'" in capsys.readouterr().out
     assert main(["best", str(tmp_path / "study.db"), "--json"]) == 0

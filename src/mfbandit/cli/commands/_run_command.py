@@ -12,6 +12,9 @@ from mfbandit.cli._output import complain, print_json
 
 __all__ = ["run"]
 
+#: What a study file says of its goal, beside its name.
+_OF_GOALS = ("m", "control", "use_costs")
+
 
 def run(
     study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="The study file.", show_default=False)],
@@ -51,7 +54,9 @@ def run(
     running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}
     settings = file.settings if width is None else {**file.settings, "width": width}
     if goal is not None:
-        settings = {**settings, "goal": goal}
+        # One that says all of it stands for all that the file says.
+        kept = {key: value for key, value in settings.items() if ":" not in goal or key not in _OF_GOALS}
+        settings = {**kept, "goal": goal}
     settings = {"storage": file.storage, "allow_changed_policy": allow_changed_policy, **settings}
     opened = study_for(file.problem, settings, running.get("workers", 1))
     if file.evaluate is None:
