@@ -119,7 +119,13 @@ def cases() -> Iterator[Case]:
                     yield Case(name, _instance(kind, means, rho), question, epsilon, LAST * len(means))
                 biases = [CHEAP[1] * bias for bias in off]
                 name = f"{goal}, {kind}, epsilon = {epsilon:g}, lanes"
-                yield Case(name, _instance(kind, means, 0.5, biases), question, epsilon, 10 * LAST * len(means))
+                yield Case(
+                    name,
+                    _instance(kind, means, 0.5, biases),
+                    question,
+                    epsilon,
+                    (10 if epsilon else 3) * LAST * len(means),
+                )
         asked = {
             "better-than": BetterThan("arm 0"),
             "top-m": TopM(3),
