@@ -27,7 +27,7 @@ def test_a_setting_has_one_default(front_door):
 
 
 def test_what_both_front_doors_pass_on_they_have_in_common():
-    for_races = {"folders", "most_arms"}  # what minimises regret takes no blocks
+    for_races = {"folders", "most_arms", "goal", "m", "control", "use_costs"}  # what minimises regret takes no blocks
     shared = set(defaults(mf.identify)) - {"delta", "epsilon", "max_cost", *for_races}
     assert shared == set(defaults(mf.allocate))
     assert shared - {"policy"} <= {*defaults(mf.create_study), *defaults(Study.optimize)}
