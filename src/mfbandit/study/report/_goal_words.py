@@ -34,6 +34,15 @@ class GoalAnswer(NamedTuple):
             sure = f"open: {_listed(self.open)}"
         return f"{said[:1].upper()}{said[1:]}, {sure}"
 
+    def what_is_left(self, arms: int, remaining_cost: float | None) -> list[str]:
+        """Say how many of some arms are settled, which are not, and what it takes."""
+        said = [f"{arms - len(self.open)} of {arms} arms are settled."]
+        if self.open:
+            said.append(f"Open: {_listed(self.open)}.")
+        if remaining_cost is not None:
+            said.append(f"About {amount(remaining_cost, 2)} more would settle it, at the pace so far.")
+        return said
+
 
 def _listed(names: Sequence[str]) -> str:
     known = [repr(shown(name)) for name in names[:_MOST_NAMED]]

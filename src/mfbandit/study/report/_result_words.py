@@ -58,7 +58,7 @@ def shown_so_far(result: Result) -> list[str]:
     if result.status in ("certified", "budget"):
         return []
     if goal is not None:
-        return _open_so_far(result, goal.open)
+        return goal.what_is_left(len(result.verdicts), result.remaining_cost)
     if result.best is None:
         return []
     racing = [arm.arm for arm in result.arms if arm.arm not in result.retired]
@@ -84,15 +84,3 @@ def _listed(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(repr(shown(name)) for name in names[:_MOST_NAMED]) + more
-
-
-def _open_so_far(result: Result, left: tuple[str, ...]) -> list[str]:
-    """Say which arms are not settled, where it is not the best arm that was asked for."""
-    names = [repr(shown(name)) for name in left[:_MOST_NAMED]]
-    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    said = [f"{len(result.verdicts) - len(left)} of {len(result.verdicts)} arms are settled."]
-    if names:
-        said.append(f"Open: {', '.join(names)}{more}.")
-    if result.remaining_cost is not None:
-        said.append(f"About {amount(result.remaining_cost, 2)} more would settle it, at the pace so far.")
-    return said
