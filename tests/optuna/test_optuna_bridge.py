@@ -109,6 +109,19 @@ def test_candidates_join_while_the_race_runs_and_the_sampler_is_told(space):
     assert study.trials[found.best_trial.number].value == pytest.approx(0.1 + 0.8 * found.best_params["x"], abs=0.02)
 
 
+def test_scores_of_a_race_may_be_normal():
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(seed=3))
+
+    def evaluate(trial, pull):
+        shared, own = (np.random.default_rng([pull.block, part]).normal() for part in (99, trial.number))
+        return 10.0 * trial.params["x"] + 3.0 * shared + 0.2 * own
+
+    space = {"x": optuna.distributions.FloatDistribution(0, 1)}
+    found = race(study, evaluate, 4, space, at_once=2, epsilon=0.2, progress=False)
+    assert found.result.status == "certified"
+    assert found.best_params["x"] == pytest.approx(max(trial.params["x"] for trial in study.trials), abs=0.02)
+
+
 def test_a_race_goes_on_from_a_storage(tmp_path):
     options = {"score_range": (0, 1), "at_once": 3, "epsilon": 0.02, "progress": False}
     where, space = f"sqlite:///{tmp_path / 'race.db'}", {"x": optuna.distributions.FloatDistribution(0, 1)}

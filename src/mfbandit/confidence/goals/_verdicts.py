@@ -163,5 +163,10 @@ def _cheapest(question: CheapestWithin, race: Race, answer: list[int] | None) ->
     words = {arm: "too far behind" if far[arm] else OPEN for arm in range(arms)}
     for arm in np.flatnonzero(shown.price >= shown.price[chosen]).tolist():
         words[arm] = words[arm] if far[arm] or levels[arm] > log_delta else "no cheaper"
-    words[chosen] = "chosen" if levels[chosen] <= log_delta else OPEN
-    return Verdicts((chosen,), words, levels, bool((levels <= log_delta).all()))
+    certified = bool((levels <= log_delta).all())
+    if levels[chosen] <= log_delta:
+        # A cheaper one may turn out to be good, too.
+        words[chosen] = "chosen" if certified else "good enough"
+    else:
+        words[chosen] = OPEN
+    return Verdicts((chosen,), words, levels, certified)
