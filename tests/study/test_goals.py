@@ -132,6 +132,31 @@ def test_another_goal_is_no_claim_of_the_study(results):
     assert "the study has another question" in verify_with_study(plain.result().certificate, study).reasons
 
 
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("top-m", {"m": 1}),
+        ("better-than", {"control": "odd"}),
+        ("cheapest-within", {"use_costs": [3.0, 1.0, 9.0, 2.0]}),
+    ],
+)
+def test_an_export_with_another_goal_is_found_out(tmp_path, name, parts):
+    """Who changes the question in the log, too, has a log of pulls that the policy would not have asked for."""
+    study = mf.create_study(problem(), **GOALS[name])
+    study.optimize(right, progress=False)
+    study.export(tmp_path / "honest.jsonl")
+    first, *rest = (tmp_path / "honest.jsonl").read_text().splitlines()
+    header = json.loads(first)
+    goal = header["settings"]["goal"]
+    goal |= parts
+    (tmp_path / "forged.jsonl").write_text("\n".join([json.dumps(header), *rest]) + "\n")
+    with mf.import_study(tmp_path / "forged.jsonl") as forged:
+        claimed = forged.result().certificate
+        verdict = verify_with_study(claimed, forged)
+    assert not verdict.valid
+    assert not verify_with_study(claimed, study).valid
+
+
 @pytest.mark.parametrize("name", GOALS)
 def test_studies_last_and_keep_their_goal(tmp_path, name, results):
     where = f"sqlite:///{tmp_path / 'goals.db'}"
