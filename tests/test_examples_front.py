@@ -83,7 +83,8 @@ def test_ads(capsys):
     assert "A study spent 300 on" in out
 
 
-def test_tuning(capsys):
+def test_tuning(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
     runpy.run_path(str(EXAMPLES / "tune.py"), run_name="__main__")
     out = capsys.readouterr().out

@@ -161,8 +161,9 @@ def _cheapest(question: CheapestWithin, race: Race, answer: list[int] | None) ->
     levels = least_levels(lambda level: shown.settled(level, chosen), every)
     far = np.asarray((shown.far <= log_delta).any(axis=0))
     words = {arm: "too far behind" if far[arm] else OPEN for arm in range(arms)}
+    # Whether an arm that is no cheaper is too far behind is not asked, and delta is not shared among such statements.
     for arm in np.flatnonzero(shown.price >= shown.price[chosen]).tolist():
-        words[arm] = words[arm] if far[arm] or levels[arm] > log_delta else "no cheaper"
+        words[arm] = OPEN if levels[arm] > log_delta else "no cheaper"
     certified = bool((levels <= log_delta).all())
     if levels[chosen] <= log_delta:
         # A cheaper one may turn out to be good, too.
