@@ -178,7 +178,7 @@ def next_blocks(params: RaceParams, state: State, lane: int, arm: int, others_fi
     paused = state.own.paused[arm] == 1
     if paused and others_first and n * _FARTHER > opened:
         return 0
-    most = max(params.batch, _FIRST, int((_GROWTH if paused else _CATCH_UP) * n))
+    most = max(params.batch, 1 if paused else _FIRST, int((_GROWTH if paused else _CATCH_UP) * n))
     return int(min(opened - n, most))
 
 
