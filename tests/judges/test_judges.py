@@ -7,7 +7,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.errors import InvalidInput, PolicyError, RewardError, StorageError, StudyError
-from mfbandit.judges import Grader, Judging, Pace
+from mfbandit.judges import Grader, Judging, Pace, Preference
 from mfbandit.judges_offline import stand_in_graders
 from mfbandit.study import create_study
 
@@ -276,12 +276,27 @@ def test_a_score_that_is_none_ends_the_run_and_is_paid_once():
     [
         (lambda: Judging([], [1], [Grader("j", print, 1)]), "candidates are empty"),
         (lambda: Judging(["a"], [], [Grader("j", print, 1)]), "items are empty"),
-        (lambda: Judging(["a"], [1], []), "at least one fidelity"),
+        (lambda: Judging(["a"], [1], []), "graders are empty; give at least one"),
         (lambda: Judging(["a"], [1], ["judge"]), "graders must be Grader objects, got 'judge'"),
-        (lambda: Judging(["a"], [1], [Grader("j", print, 1, bias=0.1)]), "no fidelity has bias 0"),
+        (lambda: Judging(["a"], [1], [Grader("j", print, 1, bias=0.1)]), "no grader has bias 0, so none is the truth"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1)], answer_price=-1), "answer_price must be"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1, pair_bias=0.1)]), "is the truth, so its pair_bias is 0"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1, pair_bias=-1)]), "the pair_bias of fidelity 'j' is -1.0"),
+        (lambda: Judging(["a"], [1], [Grader("j", print, 1)], respond="model"), "respond must be a function of a cand"),
+        (
+            lambda: Judging(["a"], [1], [Grader("j", lambda x: 1, 1)]),
+            "grade of 'j' must be a function of an answer and",
+        ),
+        (lambda: Judging(["a"], [1], [Grader("j", lambda x, y: 1, 1)], raters=2), "item and the number of the rater"),
+        (lambda: Judging(["a"], [1], [Preference("j", lambda x, y: 1, 1)]), "the second answer and an item"),
+        (
+            lambda: Judging(["a"], [1], [Grader("j", print, 1)], same=lambda x: x),
+            "same must be a function of an answer",
+        ),
+        (
+            lambda: Judging(["a"], [1], [Grader("j", print, 1, per_item=True, label=lambda: 1)]),
+            "label of 'j' must be a function of an item: too many",
+        ),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1)], reward=mf.Gaussian()), "needs blocks='unlimited'"),
         (lambda: Grader("j", print, 0), "price of grader 'j' must be a number > 0, got 0"),
         (lambda: Grader("j", print, 1, timeout=-1), "timeout of grader 'j' must be a number > 0, got -1"),

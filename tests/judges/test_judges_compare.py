@@ -149,6 +149,7 @@ def test_names_and_margins_are_checked():
         (("old", "old"), "a candidate is compared with another one, got 'old' twice"),
         (("new", "old", -0.1), "margin must be a number >= 0, got -0.1"),
         (("new", "old", float("nan")), "margin must be a number >= 0, got nan"),
+        (("new", "old", 1), "margin must be below 1, the range of the scores, got 1"),
     ]:
         with pytest.raises(InvalidInput, match=sentence):
             setup.compare(*arguments)

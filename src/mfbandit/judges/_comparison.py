@@ -102,6 +102,11 @@ def present_problem(problem: Problem, new: str, old: str, margin: float) -> Prob
         raise InvalidInput(f"a candidate is compared with another one, got {new!r} twice")
     reward: Any = problem.reward
     if reward.low is not None:
+        if margin >= reward.high - reward.low:
+            raise InvalidInput(
+                f"margin must be below {reward.high - reward.low:g}, the range of the scores, got {margin:g}: "
+                "nobody can be worse by more than that"
+            )
         reward = Bounded(reward.low, reward.high + margin, swing=getattr(reward, "swing", None))
     words = f"{problem.truth}, and {margin:g} more for {new!r}"
     return Problem([old, new], problem.fidelities, reward, truth=words, blocks=problem.blocks, order=problem.order)

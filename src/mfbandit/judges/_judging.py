@@ -27,6 +27,7 @@ from mfbandit.judges._graders import (
 )
 from mfbandit.judges._grading import Grading
 from mfbandit.judges._paid_study import PaidStudy
+from mfbandit.judges._refusals import check_function, check_graders
 from mfbandit.judges._scoring import Scoring
 from mfbandit.judges._true_grades import KEPT, Conditions, judged_problem
 from mfbandit.judges.kept import GradeCache
@@ -113,10 +114,15 @@ class Judging:
         if not self.items:
             raise InvalidInput("items are empty; graders need something to grade")
         self.graders = as_graders(graders, self.candidates, raters)
+        check_graders(self.graders)
+        if respond is not None:
+            check_function(respond, "respond", ["a candidate", "an item"])
         if not is_number(answer_price) or not 0.0 <= answer_price < math.inf:
             raise InvalidInput(f"answer_price must be a number >= 0, got {answer_price!r}")
         if same is not None and (not callable(same) or inspect.iscoroutinefunction(same)):
             raise InvalidInput(f"same must be a plain function of two answers, or None, got {same!r}")
+        if same is not None:
+            check_function(same, "same", ["an answer", "another answer"])
         self.currency = currency
         self.truth = truth
         conditions = Conditions(truth, self.items, opponents_of(self.graders, self.candidates))

@@ -1,0 +1,59 @@
+"""What is refused before anything is paid for: no grader, none that is the truth, functions of something else."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mfbandit._checks import is_number
+from mfbandit.errors import InvalidInput
+from mfbandit.judges._graders import Grader, Preference
+
+__all__ = ["check_function", "check_graders"]
+
+_RATER = "the number of the rater"
+
+
+def check_graders(graders: Mapping[str, Grader]) -> None:
+    """Refuse graders of which none is the truth, or whose functions cannot take what they will be given."""
+    if not graders:
+        raise InvalidInput("graders are empty; give at least one, of bias 0, which is the truth")
+    biases = {name: one.bias for name, one in graders.items()}
+    if all(is_number(bias) and bias > 0.0 for bias in biases.values()):
+        nearest = min(biases, key=lambda name: biases[name])
+        raise InvalidInput(
+            f"no grader has bias 0, so none is the truth; the nearest is {nearest!r} with bias {biases[nearest]:g}"
+        )
+    for name, one in graders.items():
+        rater = [] if one.raters == 1 else [_RATER]
+        shown = ["the first answer", "the second answer"] if isinstance(one, Preference) else ["an answer"]
+        if one.grade is not None:
+            taken = [*shown, "a label"] if one.label is not None else [*shown, "an item", *rater]
+            check_function(one.grade, f"grade of {name!r}", taken)
+        if one.label is not None:
+            check_function(one.label, f"label of {name!r}", ["an item", *rater])
+
+
+def check_function(function: Callable[..., Any], what: str, taken: list[str]) -> None:
+    """Refuse a function that cannot take these arguments; `taken` says in words what each of them is.
+
+    Examples
+    --------
+    >>> check_function(lambda answer: 1.0, "grade of 'exact'", ["an answer", "an item"])
+    Traceback (most recent call last):
+    mfbandit.errors.InvalidInput: grade of 'exact' must be a function of an answer and an item, in this order: too
+    many positional arguments
+    """
+    words = " and ".join([", ".join(taken[:-1]), taken[-1]] if len(taken) > 1 else taken)
+    if not callable(function):
+        raise InvalidInput(f"{what} must be a function of {words}, got {function!r}")
+    try:
+        expected = inspect.signature(function)
+    except (TypeError, ValueError):  # some functions that are written in C do not say
+        return
+    try:
+        expected.bind(*taken)
+    except TypeError as failure:
+        order = ", in this order" if len(taken) > 1 else ""
+        raise InvalidInput(f"{what} must be a function of {words}{order}: {failure}") from None
