@@ -25,6 +25,7 @@ def test_a_policy_object_is_returned_as_it_is():
         ("lucb-c:batch=1,batch=2", "option 'batch' is given twice"),
         ("lucb-c:batch=0", "batch must be a whole number >= 1, got 0"),
         ("lucb-c:batch=two", "batch must be a number, got 'two'"),
+        ("mf-race:early=maybe", "early must be True or False, got 'maybe'"),
         ("lucb-c:fidelities=1+1", "distinct columns counted from 0 such as 0.2, got '1.1'"),
         ("lucb-c:fidelities=cheap", "fidelities must be all, top, or"),
     ],

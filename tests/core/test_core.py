@@ -84,6 +84,8 @@ def test_goal_refuses_delta(delta):
 
 
 def test_goal_refuses_epsilon_and_budget():
+    with pytest.raises(PolicyError, match=r"epsilon must be a number >= 0, got '0.1'"):
+        Goal(epsilon="0.1")
     with pytest.raises(PolicyError, match="epsilon must be a number >= 0, got -1"):
         Goal(epsilon=-1)
     with pytest.raises(PolicyError, match="budget must be a number > 0, got 0"):

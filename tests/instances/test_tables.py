@@ -123,6 +123,7 @@ def test_broken_biases_can_be_accepted():
     [
         ("", "is empty; its first line must name the columns"),
         ("arm,fidelity,reward\n", "the table has no rows"),
+        ("arm;fidelity;reward\na;x;1\n", "must have its columns separated by commas"),
         ("arm,fidelty,reward\na,x,1\n", "has no column 'fidelity'; did you mean 'fidelty'"),
         ("arm,fidelity,reward,reward\na,x,1,1\n", "has 2 columns called 'reward'"),
         ("arm,fidelity,reward\na,x,1\na,x,\n", "line 3 of t.csv: the reward is missing"),

@@ -97,3 +97,8 @@ def test_a_calibration_must_fit(iris):
     shifted = calibrate(means, noise="none", common_offset=True)
     with pytest.raises(InvalidInput, match="common offset"):
         fitted(iris, fidelities=2, biases=shifted, policy="mf-toptwo:independent=true", score_range=(0, 1))
+
+
+def test_a_search_warns_if_the_truth_is_about_few_samples(iris):
+    with pytest.warns(UserWarning, match="the truest fidelity is 20 samples of 112, and the answer is about fits"):
+        fitted(iris, fidelities=[10, 20], max_cost=3)

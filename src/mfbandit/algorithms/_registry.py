@@ -164,7 +164,8 @@ def _convert(text: str, kind: Any, field: str) -> Any:
         return text.lower() == "true"
     if str in kinds:
         return text
-    raise PolicyError(f"{field} must be a number, got {text!r}")
+    rule = "True or False" if kinds == (bool,) else "a number"
+    raise PolicyError(f"{field} must be {rule}, got {text!r}")
 
 
 def _checked(value: Any, kind: Any, field: str) -> Any:

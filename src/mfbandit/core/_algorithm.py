@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mfbandit._checks import is_number
 from mfbandit.core._ahead import Ahead
 from mfbandit.core._kernels import kernel
 from mfbandit.core._layouts import NoMemory
@@ -34,7 +35,7 @@ class Goal:
     def __post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:
             raise PolicyError(f"delta must lie strictly between 0 and 1, got {self.delta!r}")
-        if not 0.0 <= self.epsilon < math.inf:
+        if not is_number(self.epsilon) or not 0.0 <= self.epsilon < math.inf:
             raise PolicyError(f"epsilon must be a number >= 0, got {self.epsilon!r}")
         if not self.budget > 0.0:
             raise PolicyError(f"budget must be a number > 0, got {self.budget!r}")

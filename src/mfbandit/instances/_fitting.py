@@ -77,7 +77,7 @@ def _check_block_table(problem: Problem, law: BlockTableLaw) -> None:
     for k, m, i in np.argwhere((values < kind.low) | (values > kind.high)):
         raise InstanceError(
             f"the table holds the reward {values[k, m, i]} on block {i} of {_cell_name(problem, k, m)}, outside the "
-            f"reward range [{kind.low}, {kind.high}]"
+            f"reward range [{kind.low}, {kind.high}]: state the range by reward=Bounded(low, high)"
         )
     if isinstance(kind, Bounded) and kind.swing is not None:
         _check_swing(problem, law, kind.swing)
@@ -114,7 +114,7 @@ def _check_table(problem: Problem, law: TableLaw, kind: Bernoulli | Bounded) -> 
                 raise InstanceError(
                     f"the table holds the reward {rewards[row]} in row {row} of "
                     f"{_cell_name(problem, k, m)}, outside the reward range "
-                    f"[{kind.low}, {kind.high}]"
+                    f"[{kind.low}, {kind.high}]: state the range by reward=Bounded(low, high)"
                 )
 
 

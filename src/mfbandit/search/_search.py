@@ -31,6 +31,8 @@ __all__ = ["Search"]
 
 #: A round of a race has a fit of every candidate left, so that they can run at once.
 _POLICY = "mf-race"
+#: Who has fidelities of samples that end below this part of them may have meant another resource.
+_FEW_SAMPLES = 0.5
 #: Which difference of normal scores does not matter; right for metrics of about 0 to 1.
 _EPSILON = 0.01
 #: Fits may take days.
@@ -102,7 +104,14 @@ class Search:
         if chosen.resource == SAMPLES:
             classes = classes_of(chosen.estimator, task.y)
             least = 2 if classes is None else 2 * len(classes)
-            return list_rungs(SAMPLES, chosen.fidelities, chosen.factor, self.trained, least)
+            rungs = list_rungs(SAMPLES, chosen.fidelities, chosen.factor, self.trained, least)
+            if rungs[-1].size < _FEW_SAMPLES * self.trained:
+                warnings.warn(
+                    f"the truest fidelity is {rungs[-1].name} of {self.trained:g}, and the answer is about fits on so "
+                    "few: end fidelities with 1.0 for all samples, or name another resource",
+                    stacklevel=4,
+                )
+            return rungs
         known = chosen.estimator.get_params()
         if chosen.resource not in known:
             raise InvalidInput(f"resource must be 'n_samples' or a parameter of the estimator, got {chosen.resource!r}")

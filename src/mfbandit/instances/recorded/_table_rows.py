@@ -247,6 +247,8 @@ def column_names(columns: object) -> tuple[str, str, str]:
 def _position(header: Sequence[str], column: str, what: str) -> int:
     if column not in header:
         shown = ", ".join(map(repr, header[:12]))
+        if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+            raise InstanceError(f"{what} must have its columns separated by commas, but its first line is {shown}")
         raise InstanceError(f"{what} has no column {column!r}{closest(column, header)} (its columns are {shown})")
     if header.count(column) > 1:
         raise InstanceError(f"{what} has {header.count(column)} columns called {column!r}")
