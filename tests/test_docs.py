@@ -126,6 +126,25 @@ def test_the_page_about_many_systems(capsys):
     assert capsys.readouterr().out.startswith("43 in stock certified ")
 
 
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("tables.md", [r"step by step certified \d+ of 600 scores", r"on average \d+, 0 of 20 wrong"]),
+        (
+            "budget.md",
+            [r"step by step max_cost 100\.0", r"confidence 0\.\d+, at most 0\.\d+ below", "step by step certified"],
+        ),
+    ],
+)
+def test_the_pages_about_tables_and_budgets(page, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), flags=re.DOTALL)
+    exec(compile(code, page, "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(said)
+    assert all(re.match(pattern, line) for pattern, line in zip(said, lines, strict=True)), lines
+
+
 def test_the_page_about_searches(capsys):
     pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
     (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "scikit_learn.md").read_text(), flags=re.DOTALL)

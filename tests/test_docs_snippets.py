@@ -26,9 +26,7 @@ def in_a_folder(tmp_path, monkeypatch):
     (tmp_path / "rows.csv").write_text(TABLE)
 
 
-@pytest.mark.parametrize(
-    ("page", "printed"), [("ads", "green 500.0\n"), ("simulation", ""), ("tables", ""), ("page", "")]
-)
+@pytest.mark.parametrize(("page", "printed"), [("ads", "green 500.0\n"), ("simulation", ""), ("page", "")])
 def test_the_code_of_a_page_runs(page, printed, capsys):
     if page == "page":
         pytest.importorskip("starlette", reason="needs starlette: pip install 'mfbandit[serve]'")
