@@ -10,9 +10,6 @@ import mfbandit as mf
 from mfbandit.cli import main
 
 DOCS = Path(__file__).parents[1] / "docs"
-TABLE = "arm,fidelity,reward\n" + "".join(
-    f"{arm},{fidelity},{reward}\n" for arm in "ab" for fidelity in ("judge", "human") for reward in (int(arm == "a"), 1)
-)
 
 
 def snippets(page, language):
@@ -23,7 +20,6 @@ def snippets(page, language):
 @pytest.fixture(autouse=True)
 def in_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "rows.csv").write_text(TABLE)
 
 
 @pytest.mark.parametrize(("page", "printed"), [("ads", "green 500.0\n"), ("simulation", ""), ("page", "")])
