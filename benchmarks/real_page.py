@@ -108,7 +108,7 @@ answer is the best arm / within 0.01 of it ({runs} runs each, `benchmarks/budget
 
 - *Limit told*: a race with `max_cost`. *Looked at*: the answer so far of a race that was told of no limit.
 - UCB-E (Zhou et al., ICLR 2025): a compiled copy of the rule of the package banditeval, with its defaults. The package
-  itself was run beside it (`benchmarks/ucb_e.py`), 100 times on prompts_antonyms and 12 times on eight other
+  itself was run beside it (`benchmarks/ucb_e.py`), 100 times on prompts_antonyms and 12 times on the ten other
   sets of prompts: no share differs by more than 2 standard errors.
 - Successive rejects (Audibert, Bubeck and Munos, COLT 2010): all arms on the same items. It must know its budget.
 
