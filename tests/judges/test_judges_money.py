@@ -267,16 +267,18 @@ def test_the_study_is_told_what_was_really_paid(workers, tmp_path):
         assert result.status == "certified"
         # Two calls failed, and the answers were made that they were about.
         assert study.cost - study.to_frame()["cost"].sum() >= (6.0 if name == "first" else 0.0)
-        # What was under way when the study had its answer was paid for, and not told.
-        least = result.cost if workers == 1 else 0.8 * result.cost
+        # What was under way when a study had its answer was paid for, and not told: with several workers it may be all
+        # that the second one pays.
+        least = result.cost if workers == 1 else 0.8 * result.cost if name == "first" else 0.0
         assert least <= study.cost + 1e-9 <= result.cost + 2e-9
         # What is planned goes by prices, whatever was there already.
         assert study.current().costs.expected == study.current().costs.declared
         study.export(tmp_path / "study.jsonl")
         assert import_study(tmp_path / "study.jsonl").cost == study.cost
         costs.append(study.cost)
-    # All answers and labels are there the second time.
-    assert costs[1] == 0.0 < costs[0]
+    # All answers and labels are there the second time, but for those that were under way at the end of the first.
+    assert costs[1] <= (0.0 if workers == 1 else 0.3 * costs[0])
+    assert costs[0] > 0.0
 
 
 def test_what_is_paid_counts_for_whoever_runs_the_study():
