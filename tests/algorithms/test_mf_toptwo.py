@@ -278,7 +278,7 @@ def test_records_prove_every_defeat_again():
     used, algorithm, state = play(case, 0.1)
     records = beaten_records(used, algorithm.params, state)
     assert [entry["arm"] for entry in records] == [1, 2]
-    threshold = math.log(2 / 0.1)
+    threshold = -math.log(0.1)
     for entry in records:
         assert entry["by"] == 0
         assert entry["evidence"] == threshold

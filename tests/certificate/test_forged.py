@@ -96,7 +96,8 @@ def test_random_mutations(proof):
     true, rng, accepted = verify(proof), random.Random(11), 0
     names = [*proof["arms"], *proof["fidelities"], *proof["retired"]]
     paths = list(places(proof))[1:]
-    least_delta = (len(proof["arms"]) - 1) * math.exp(-min(entry["evidence"] for entry in proof["evidence"]))
+    ways = 1 if proof["kind"] == "leaders" else len(proof["arms"]) - 1
+    least_delta = ways * math.exp(-min(entry["evidence"] for entry in proof["evidence"]))
     for _ in range(MUTATIONS):
         forged = copy.deepcopy(proof)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):

@@ -59,7 +59,7 @@ def test_ties_with_a_bias_beyond_the_range_stay_ties():
         for reward in (1.0, 0.0, 1.0, 1.0, 0.0, 1.0):
             observe(state, arm, 0, reward)
     assert arm_evidence(problem, state, 0, 1, 0.0) == 0.0
-    assert confidence(2, 0.05, 0.0) == 0.0
+    assert confidence(1, 0.05, 0.0) == 0.0
 
 
 def test_nothing_is_known_without_pulls_and_all_beyond_the_range():
@@ -86,13 +86,13 @@ def test_tied_studies_are_rarely_sure(times):
 
 
 def test_confidence_and_threshold_agree():
-    for arms in (2, 3, 50):
+    for ways in (1, 2, 49):
         for delta in (0.5, 0.05, 1e-9):
-            at = threshold(arms, delta)
-            assert confidence(arms, delta, at) >= 1 - delta
-            assert confidence(arms, delta, at - 1e-6) < 1 - delta
-    assert confidence(1, 0.05, 0.0) == 1.0
-    assert confidence(2, 0.05, math.inf) == 1.0 - math.exp(-MOST)
+            at = threshold(ways, delta)
+            assert confidence(ways, delta, at) >= 1 - delta
+            assert confidence(ways, delta, at - 1e-6) < 1 - delta
+    assert confidence(0, 0.05, 0.0) == 1.0
+    assert confidence(1, 0.05, math.inf) == 1.0 - math.exp(-MOST)
     assert bind(least_evidence, **process_kernels("kl")) is not None
 
 

@@ -12,6 +12,7 @@ import mfbandit as mf
 from mfbandit.confidence.pair import NORMAL, TILT, Hypothesis
 from mfbandit.confidence.pair._likelihood_levels import _EFFECT, _OFFSET, LEVELS, WIDTH, Cell, Stream, stream_levels
 from mfbandit.confidence.pair._proof import rounding
+from mfbandit.confidence.pair._victory_records import PairMemory
 from mfbandit.core import arrays, new_state, tally, tally_all
 from mfbandit.kernel import compiled
 from mfbandit.study.state.rounds._round_record import dump_state
@@ -74,9 +75,9 @@ def test_compiled_and_plain_sums_are_the_same_bits():
 
 
 def slack(problem, n, total, cap=30.0):
-    state = new_state(problem)
+    state = new_state(problem, PairMemory)
     state.pulls[0, 0], state.sums[0, 0] = n, total
-    return rounding(problem, state, Hypothesis(0, 1, 0.0, 0), cap)
+    return rounding(problem, state, Hypothesis(0, 1, 0.0, 0, 1.0, 0.0), cap, state.own.leaders)
 
 
 def logs(kind, n, total, q, sigma):

@@ -148,7 +148,7 @@ def test_a_budget_has_no_confidence_to_reach(make, evaluators, capsys):
 
 
 def test_the_outlook_finds_where_evidence_that_grows_steadily_gets_there():
-    remaining_cost = RemainingCost(n_arms=5, delta=0.05)
+    remaining_cost = RemainingCost(ways=4, delta=0.05)
     needed = math.log(4 / 0.05)
     found = []
     for cost in range(1, 100):
@@ -164,7 +164,7 @@ def test_the_outlook_finds_where_evidence_that_grows_steadily_gets_there():
 
 
 def test_the_outlook_says_nothing_of_evidence_that_shrinks():
-    remaining_cost = RemainingCost(n_arms=2, delta=0.05)
+    remaining_cost = RemainingCost(ways=1, delta=0.05)
     assert remaining_cost.update(10.0, 0.5) is not None
     assert remaining_cost.update(30.0, 0.1) is None
     assert remaining_cost.share(0.95) == pytest.approx(1.0)

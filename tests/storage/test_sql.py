@@ -75,9 +75,9 @@ def test_a_newer_study_is_refused_and_the_others_are_not(tmp_path: Path) -> None
     path = tmp_path / "s.db"
     stored(path, 3)
     with sqlite3.connect(path) as connection:
-        connection.execute("""UPDATE mfbandit_studies SET seal = NULL, header = '{"format": 3}'""")
+        connection.execute("""UPDATE mfbandit_studies SET seal = NULL, header = '{"format": 99}'""")
     connection.close()
-    with pytest.raises(StorageError, match="study 'study' has format 3, which is newer"):
+    with pytest.raises(StorageError, match="study 'study' has format 99, which is newer"):
         load_study(str(path))
     assert create_study(PROBLEM, storage=path, name="new").ask() != []
 

@@ -17,7 +17,7 @@ FIDELITIES = [("quick", 1.0, 0.1), ("exact", 4.0, 0.0)]
 PROBLEM = mf.Problem(["a", "b", "c", "d"], FIDELITIES, reward="bernoulli")
 MEANS = (0.75, 0.5, 0.4, 0.2)
 #: What a round decides, in its record.
-DECIDED = ("rows", "counted", "marked", "cut", "arms", "broken", "added", "opened", "blocks")
+DECIDED = ("rows", "counted", "marked", "leading", "cut", "arms", "broken", "added", "opened", "blocks")
 
 Reward = Callable[[Pull], float]
 

@@ -59,6 +59,8 @@ class Policy:
     answers_questions: ClassVar[bool] = False
     #: Whether it plans every round with the costs that are expected then, so that they may be measured.
     follows_costs: ClassVar[bool] = False
+    #: Whether it declares leaders before their pulls, on which evidence may rest.
+    declares_leaders: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         validation.whole_number("batch", self.batch, 1, PolicyError)

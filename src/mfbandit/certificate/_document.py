@@ -12,7 +12,7 @@ from typing import Any
 
 from mfbandit.algorithms import Policy
 from mfbandit.certificate._measured import Measured
-from mfbandit.confidence import confidence, is_proven, threshold
+from mfbandit.confidence import chances, confidence, is_proven, threshold
 from mfbandit.core import Algorithm, Arrays, Goal, State, arrays, keep_arms, new_state
 from mfbandit.model import Bernoulli, Gaussian, Problem
 
@@ -44,12 +44,16 @@ class Entry:
     winner: Mapping[str, list[Any]] | None = None
     """Statistics of the arm that beat it at that moment, for evidence of pairs."""
     loser: Mapping[str, list[Any]] | None = None
+    leaders: tuple[tuple[str, Mapping[str, list[Any]]], ...] | None = None
+    """Arms that were declared leaders, in the order of their first such pulls, with what they gave as leaders."""
 
     def to_json(self) -> dict[str, Any]:
         """The entry as a plain JSON object."""
         plain: dict[str, Any] = {"arm": self.arm, "by": self.by, "evidence": self.evidence}
         if self.winner is not None and self.loser is not None:
             plain |= {"winner": dict(self.winner), "loser": dict(self.loser)}
+        if self.leaders is not None:
+            plain["leaders"] = [{"arm": arm, **side} for arm, side in self.leaders]
         return plain
 
 
@@ -81,6 +85,8 @@ class Certificate:
     """SHA-256 of the study's log at that moment: of the lines of its export after the first."""
     paid: float | None = None
     """What the results really cost, where that was told; else it follows from their number."""
+    pairs_only: bool = False
+    """Whether arms are beaten by one other arm each, in a study that might have declared leaders and did not."""
 
     @classmethod
     def of(cls, view: Measured, log: str | None = None) -> Certificate:
@@ -98,13 +104,7 @@ class Certificate:
         if view.best is not None:
             shown = [names[arm] for arm in view.arms]
             evidence = tuple(
-                Entry(
-                    shown[one.arm],
-                    shown[one.by],
-                    one.evidence,
-                    one.record and one.record["winner"],
-                    one.record and one.record["loser"],
-                )
+                Entry(shown[one.arm], shown[one.by], one.evidence, **_sides(one.record, shown))
                 for one in view.victories
             )
         return cls(
@@ -121,6 +121,7 @@ class Certificate:
             widened={problem.fidelities[m].name: more for m, more in view.added.items()},
             log=log,
             paid=None if view.beyond is None else view.counted_cost,
+            pairs_only=settings.goal.pairs_only,
         )
 
     # What follows
@@ -157,7 +158,7 @@ class Certificate:
     @cached_property
     def algorithm(self) -> Algorithm:
         """The policy made ready for the arms in play."""
-        return self.policy.ready(self.believed, self.seen, Goal(self.delta, self.epsilon))
+        return self.policy.ready(self.believed, self.seen, Goal(self.delta, self.epsilon, pairs_only=self.pairs_only))
 
     @cached_property
     def state(self) -> State:
@@ -174,9 +175,14 @@ class Certificate:
         return self.algorithm.evidence if self.arms else "arms"
 
     @property
+    def ways(self) -> int:
+        """In how many ways the best arm can be beaten wrongly."""
+        return chances(self.kind, len(self.arms))
+
+    @property
     def threshold(self) -> float:
         """The evidence that beats an arm."""
-        return threshold(len(self.arms), self.delta)
+        return threshold(self.ways, self.delta)
 
     @property
     def least(self) -> float:
@@ -186,12 +192,12 @@ class Certificate:
     @property
     def certified(self) -> bool:
         """Whether every other arm is beaten."""
-        return self.answer is not None and is_proven(len(self.arms), self.delta, self.least)
+        return self.answer is not None and is_proven(self.ways, self.delta, self.least)
 
     @property
     def confidence(self) -> float:
         """How sure the answer is."""
-        return 0.0 if self.answer is None else confidence(len(self.arms), self.delta, self.least)
+        return 0.0 if self.answer is None else confidence(self.ways, self.delta, self.least)
 
     @property
     def pulls(self) -> int:
@@ -240,8 +246,9 @@ class Certificate:
             said += f" (widened at {listed([repr(name) for name in self.widened])}, as the data demanded)"
         if self.retired:
             said += f", failures of {listed([repr(name) for name in self.retired])} that tell nothing of rewards"
-        if self.kind == "pairs":
-            said += ", active rewards chosen before their pulls"
+        if self.kind in ("pairs", "leaders"):
+            leaders = " and leaders" if self.kind == "leaders" else ""
+            said += f", active rewards{leaders} chosen before their pulls"
         return f"Assumed: {said}."
 
     def _bias(self, m: int) -> str:
@@ -295,6 +302,18 @@ class Certificate:
             "evidence": [entry.to_json() for entry in self.evidence],
             "fingerprint": self.fingerprint,
         }
+
+
+def _sides(record: Mapping[str, Any] | None, names: list[str]) -> dict[str, Any]:
+    """The statistics that a victory rests on, if it has a record."""
+    if record is None:
+        return {}
+    sides = {side: record[side] for side in ("winner", "loser")}
+    if "leaders" not in record:
+        return sides
+    parts = ("pulls", "sums", "squares")
+    leaders = tuple((names[one["arm"]], {part: one[part] for part in parts}) for one in record["leaders"])
+    return {**sides, "leaders": leaders}
 
 
 def fingerprint_of(content: dict[str, Any]) -> str:

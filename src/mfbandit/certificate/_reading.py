@@ -10,6 +10,7 @@ from typing import Any
 from mfbandit.algorithms import read_policy
 from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, Certificate, Entry
 from mfbandit.certificate._statistics import ACTIVE, ALL, read_count, read_number, read_side
+from mfbandit.confidence.pair import MOST_LEADERS
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Problem
@@ -70,6 +71,8 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
         widened=widened,
         log=read_digest(found["log"]),
         paid=read_paid(found),
+        # Studies of older versions, and those that began with an epsilon, have declared no leaders.
+        pairs_only=found.get("kind") == "pairs",
     )
     if certificate.retired_cost < 0 or (not retired and (certificate.retired_pulls or certificate.retired_cost)):
         raise InvalidInput("retired_pulls and retired_cost must be what arms that were retired had cost")
@@ -112,6 +115,20 @@ def read_mapping(value: Any, what: str) -> Mapping[str, Any]:
     return value
 
 
+def _leaders(found: Any, arms: list[str], beaten: str, fidelities: int) -> Iterator[tuple[str, dict[str, list[Any]]]]:
+    """Read what leaders have shown: each arm once, and not the one that is beaten."""
+    if not isinstance(found, list) or len(found) > MOST_LEADERS:
+        raise InvalidInput(f"leaders in the entry of arm {beaten!r} must be a list of at most {MOST_LEADERS}")
+    known: set[str] = set()
+    for one in found:
+        leader = read_mapping(one, "a leader").get("arm")
+        if leader not in arms or leader == beaten or leader in known:
+            raise InvalidInput(f"leaders in the entry of arm {beaten!r} must be other arms, each once, not {leader!r}")
+        known.add(leader)
+        rest = {part: values for part, values in one.items() if part != "arm"}
+        yield leader, read_side(rest, ALL, fidelities, f"leader {leader!r} in the entry of arm {beaten!r}")
+
+
 def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -> Iterator[Entry]:
     """Read the evidence: one entry per arm but the answer, in the order of the arms."""
     if not isinstance(found, list):
@@ -125,8 +142,10 @@ def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -
             raise InvalidInput(f"arm {arm!r} must be beaten by another arm, not by {by!r}")
         sides: dict[str, Any] = {}
         if set(one) != {"arm", "by", "evidence"}:
-            if set(one) != {"arm", "by", "evidence", "winner", "loser"}:
+            if set(one) - {"leaders"} != {"arm", "by", "evidence", "winner", "loser"}:
                 raise InvalidInput(f"the entry of arm {arm!r} must hold arm, by, evidence, and winner and loser")
+            if "leaders" in one:
+                sides["leaders"] = tuple(_leaders(one["leaders"], arms, arm, fidelities))
             for side in ("winner", "loser"):
                 what = f"the statistics of the {side} over arm {arm!r}"
                 sides[side] = read_side(one[side], (*ALL, *ACTIVE), fidelities, what)

@@ -113,6 +113,23 @@ def _impossible(certificate: Certificate) -> Iterator[str]:
                     yield f"{what} are impossible: {fault}"
             if fault := part_fault(bounded, numbers):
                 yield f"{what} hold active rewards that are no part of all rewards: {fault}"
+        yield from _impossible_leaders(certificate, entry, bounded)
+
+
+def _impossible_leaders(certificate: Certificate, entry: Entry, bounded: bool) -> Iterator[str]:
+    """Rewards of leaders that no rewards can be, or that are no part of what their arms gave."""
+    for leader, numbers in entry.leaders or ():
+        what = f"the rewards of {leader!r} as a leader, in the evidence against arm {entry.arm!r},"
+        for m in range(len(numbers["pulls"])):
+            if fault := stream_fault(bounded, *(numbers[name][m] for name in ALL)):
+                yield f"{what} are impossible: {fault}"
+        # Of a pair all is known at that moment; with several fidelities, rewards of leaders are active ones.
+        all_of_it: Numbers = certificate.statistics[leader]
+        if leader == entry.by and entry.winner is not None:
+            parts = ACTIVE if len(numbers["pulls"]) > 1 else ALL
+            all_of_it = dict(zip(ALL, (entry.winner[part] for part in parts), strict=True))
+        if fault := later_fault(bounded, numbers, all_of_it, one_sum=False):
+            yield f"{what} are no part of what it gave: {fault}"
 
 
 def _out_of_order(certificate: Certificate) -> Iterator[str]:
@@ -131,6 +148,15 @@ def _out_of_order(certificate: Certificate) -> Iterator[str]:
                     yield f"the statistics of arm {arm!r} in the evidence contradict one another: {fault}"
         if sides and (fault := later_fault(bounded, sides[-1], certificate.statistics[arm])):
             yield f"the final statistics of arm {arm!r} contradict those in the evidence: {fault}"
+    led: dict[str, list[Numbers]] = {}
+    for entry in certificate.evidence:
+        for leader, numbers in entry.leaders or ():
+            led.setdefault(leader, []).append(numbers)
+    for arm, moments_of in led.items():
+        moments_of.sort(key=lambda numbers: sum(numbers["pulls"]))
+        for earlier, later in itertools.pairwise(moments_of):
+            if fault := later_fault(bounded, earlier, later):
+                yield f"the rewards of {arm!r} as a leader contradict one another: {fault}"
     yield from _no_one_order(certificate)
 
 
@@ -176,13 +202,17 @@ def _evidence_fault(certificate: Certificate, entry: Entry) -> str:
         if entry.winner is not None or entry.by != certificate.answer:
             return f"the evidence {said} must come from the final statistics of the answer"
         value = arm_evidence(certificate.seen, certificate.state, winner, loser, _unit_epsilon(certificate))
-        reached = [is_proven(len(certificate.arms), certificate.delta, one) for one in (value, entry.evidence)]
+        reached = [is_proven(certificate.ways, certificate.delta, one) for one in (value, entry.evidence)]
         if not abs(value - entry.evidence) <= _CLOSE * (1.0 + value) or reached[0] != reached[1]:
             return f"the evidence {said} is {value:.9g}, not {entry.evidence:.9g}"
         return ""
     if entry.winner is None or entry.loser is None:
         return f"the evidence {said} lacks the statistics of both arms"
-    record = {"arm": loser, "by": winner, "winner": entry.winner, "loser": entry.loser}
+    if (entry.leaders is not None) != (certificate.kind == "leaders"):
+        return f"the evidence {said} must tell of leaders if and only if its kind is 'leaders'"
+    record: dict[str, Any] = {"arm": loser, "by": winner, "winner": entry.winner, "loser": entry.loser}
+    if entry.leaders is not None:
+        record["leaders"] = [{"arm": certificate.places[arm], **side} for arm, side in entry.leaders]
     params = certificate.algorithm.params
     if entry.evidence >= certificate.threshold - _CLOSE:
         # A few proofs are done before a compiler has started; the result is the same.

@@ -11,7 +11,16 @@ from mfbandit.confidence._bias_alarm import BrokenBound, alarm, alarm_kernel
 from mfbandit.confidence._estimate import truth, variance
 from mfbandit.confidence._normality import unlike_normal
 from mfbandit.confidence._special import bernoulli_kl
-from mfbandit.confidence._victories import Victory, arm_evidence, confidence, interval, is_proven, threshold, victories
+from mfbandit.confidence._victories import (
+    Victory,
+    arm_evidence,
+    chances,
+    confidence,
+    interval,
+    is_proven,
+    threshold,
+    victories,
+)
 from mfbandit.confidence.processes._by_name import BOUNDS, bound_kernels, process_kernels
 
 __all__ = [
@@ -23,6 +32,7 @@ __all__ = [
     "arm_evidence",
     "bernoulli_kl",
     "bound_kernels",
+    "chances",
     "confidence",
     "interval",
     "is_proven",

@@ -1,14 +1,15 @@
 """How strongly each other arm is beaten, by the evidence that an algorithm stops by.
 
-`Algorithm.evidence` names one of two kinds, both valid at any time and whatever chose the pulls:
+`Algorithm.evidence` names one of three kinds, all valid at any time and whatever chose the pulls:
 
 - ``"pairs"``: the joint evidence of two arms (`mfbandit.confidence.pair._mixture`). An arm that was beaten stays
   beaten, so the statistics of that moment are kept and are its proof.
+- ``"leaders"``: the same, and what declared leaders have shown: one process for every arm b, against "b is the best".
 - ``"arms"``: the product of two arms' own e-processes (`mfbandit.confidence._two_arms`), from the statistics
   as they are now. It is there for every policy.
 
 A victory of a over b proves "b is not the best arm" once its evidence reaches `threshold`: the best arm is
-ever beaten by one of its K - 1 rivals with probability at most delta.
+ever beaten by one of its K - 1 rivals with probability at most delta. With leaders there is one chance, not K - 1.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from mfbandit.confidence.processes._by_name import process_kernels
 from mfbandit.core import BERNOULLI, GAUSSIAN, Algorithm, Arrays, State, bind, compiled
 from mfbandit.errors import MissingExtra
 
-__all__ = ["Victory", "arm_evidence", "confidence", "interval", "is_proven", "threshold", "victories"]
+__all__ = ["Victory", "arm_evidence", "chances", "confidence", "interval", "is_proven", "threshold", "victories"]
 
 #: Rounding that may separate evidence from the threshold that it reached.
 ROUNDING = 1e-9
@@ -42,12 +43,23 @@ class Victory(NamedTuple):
     evidence: float
     """Logarithm of the evidence."""
     record: dict[str, Any] | None = None
-    """For pairs: both arms' statistics at that moment."""
+    """For pairs: both arms' statistics at that moment, and those of leaders."""
 
 
-def threshold(arms: int, delta: float) -> float:
-    """The evidence that beats an arm: log((K - 1) / delta)."""
-    return math.log(max(1, arms - 1)) - math.log(delta)
+def chances(evidence: str, arms: int) -> int:
+    """In how many ways the best of so many arms can be beaten wrongly, by the kind of evidence.
+
+    Examples
+    --------
+    >>> chances("pairs", 5), chances("leaders", 5)
+    (4, 1)
+    """
+    return 1 if evidence == "leaders" else arms - 1
+
+
+def threshold(ways: int, delta: float) -> float:
+    """The evidence that beats an arm, where there are so many `chances`: log(ways / delta)."""
+    return math.log(max(1, ways)) - math.log(delta)
 
 
 @cache
@@ -117,17 +129,17 @@ def victories(problem: Arrays, algorithm: Algorithm, state: State, answer: int, 
             yield Victory(arm, answer, min(MOST, max(0.0, value)), record)
 
 
-def confidence(arms: int, delta: float, least: float) -> float:
-    """How sure an answer is whose least victory has this evidence: 1 - (K - 1) exp(-least), at least 0.
+def confidence(ways: int, delta: float, least: float) -> float:
+    """How sure an answer is whose least victory has this evidence: 1 - ways exp(-least), at least 0.
 
-    Evidence at the threshold gives 1 - delta, without rounding.
+    `ways` are the `chances` of an error. Evidence at the threshold gives 1 - delta, without rounding.
     """
-    if arms < 2:
+    if ways < 1:
         return 1.0
-    sure = max(0.0, 1.0 - (arms - 1) * math.exp(-min(MOST, least)))
-    return max(sure, 1.0 - delta) if is_proven(arms, delta, least) else min(sure, math.nextafter(1.0 - delta, 0.0))
+    sure = max(0.0, 1.0 - ways * math.exp(-min(MOST, least)))
+    return max(sure, 1.0 - delta) if is_proven(ways, delta, least) else min(sure, math.nextafter(1.0 - delta, 0.0))
 
 
-def is_proven(arms: int, delta: float, least: float) -> bool:
+def is_proven(ways: int, delta: float, least: float) -> bool:
     """Whether evidence reaches the threshold."""
-    return arms < 2 or least >= threshold(arms, delta) - ROUNDING
+    return ways < 1 or least >= threshold(ways, delta) - ROUNDING

@@ -61,7 +61,9 @@ class InFlight(NamedTuple):
     pulls: Ints
     """(K, M)."""
     marked: Ints
-    """Those of them whose rewards are marked, (K, M)."""
+    """Those of them whose rewards have mark 1, (K, M)."""
+    leading: Ints
+    """Those of them whose rewards have mark 2, (K, M)."""
 
 
 @kernel
@@ -70,13 +72,13 @@ def unprepared(state: State, flying: InFlight) -> None:
 
 
 @kernel
-def never_marked(state: State, row: int) -> bool:
+def never_marked(state: State, row: int) -> int:
     """No rewards are marked."""
-    return False
+    return 0
 
 
 @kernel
-def take_nothing(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
+def take_nothing(state: State, arm: int, fidelity: int, mark: int, pulls: float, sums: float, squares: float) -> None:
     """Nothing is known of marked rewards."""
 
 
@@ -86,10 +88,10 @@ class Ahead:
 
     prepare: Callable[..., None] = unprepared
     """``prepare(state, flying)`` before each plan: forget what ties the state to the round that was planned last."""
-    is_marked: Callable[..., bool] = never_marked
-    """``is_marked(state, row)`` after a plan: whether the rewards of a row are marked."""
+    mark_of: Callable[..., int] = never_marked
+    """``mark_of(state, row)`` after a plan: the mark of the rewards of a row: 0 for none, 1, 2, or 3 for both."""
     take_marked: Callable[..., None] = take_nothing
-    """``take_marked(state, arm, fidelity, pulls, sums, squares)`` enters marked rewards, by their sums."""
+    """``take_marked(state, arm, fidelity, mark, pulls, sums, squares)`` enters marked rewards, by their sums."""
     begins_with_all: bool = False
     """Whether it begins with a pull of every arm, which is then repeated until the first have come back."""
     on_copy: bool = True
@@ -158,7 +160,7 @@ def any_out(pulls: Ints) -> bool:
 
 
 @slot
-def take_marked(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
+def take_marked(state: State, arm: int, fidelity: int, mark: int, pulls: float, sums: float, squares: float) -> None:
     """Enter marked rewards."""
 
 
@@ -206,9 +208,11 @@ def expect(problem: Arrays, state: State, flying: InFlight) -> None:
             derive(state, k, m)
             state.clock[PULLS] += more
             state.spent[0] += more * problem.cost[k, m]
-            marked = flying.marked[k, m] / more
-            if marked > 0.0:
-                take_marked(state, k, m, float(flying.marked[k, m]), marked * gained, marked * squared)
+            for mark in range(1, 3):
+                chosen = flying.marked[k, m] if mark == 1 else flying.leading[k, m]
+                if chosen > 0:
+                    part = chosen / more
+                    take_marked(state, k, m, mark, float(chosen), part * gained, part * squared)
 
 
 @slot
@@ -222,8 +226,8 @@ def prepare(state: State, flying: InFlight) -> None:
 
 
 @slot
-def is_marked(state: State, row: int) -> bool:
-    """Whether the rewards of a row are marked."""
+def mark_of(state: State, row: int) -> int:
+    """What the rewards of a row are marked as."""
 
 
 class Copy(NamedTuple):
@@ -261,9 +265,9 @@ def copy_state_to(copied: Copy, state: State) -> None:
 
 @kernel
 def note_marks(state: State, rows: int, out: Ints) -> None:
-    """Write beside each row of a plan whether its rewards are marked."""
+    """Write beside each row of a plan what its rewards are marked as."""
     for row in range(rows):
-        out[row, 3] = 1 if is_marked(state, row) else 0
+        out[row, 3] = mark_of(state, row)
 
 
 @slot
@@ -328,7 +332,7 @@ def plan_ahead(algorithm: Algorithm) -> Callable[..., int]:
         text,
         plan=algorithm.plan,
         prepare=ahead.prepare,
-        is_marked=ahead.is_marked,
+        mark_of=ahead.mark_of,
         take_marked=ahead.take_marked,
         is_blind=nothing_known if ahead.begins_with_all else sees_something,
     )

@@ -31,6 +31,8 @@ class Goal:
     """Whether arms may join and leave a race on blocks: no leaders are declared then."""
     question: Question | None = None
     """What is asked, where it is not which arm is the best."""
+    pairs_only: bool = False
+    """Whether arms are beaten by one other arm each, as where epsilon was above 0 before: see `mf-toptwo`."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:
@@ -63,9 +65,9 @@ class Algorithm:
     sums_only: bool = False
     """Whether counts, sums and what is derived from them are all the statistics it reads."""
     evidence: str = "arms"
-    """What it stops by: "pairs" if by `mfbandit.confidence.pair`, with a record of every victory."""
+    """What it stops by: "pairs" or "leaders" if by `mfbandit.confidence.pair`, with a record of every victory."""
     take_in: Callable[..., Any] | None = None
-    """Enters the rewards of the last round into the active statistics of `pairs`, where `plan` does so later."""
+    """Enters the rewards of the last round into the active statistics of these, where `plan` does so later."""
     ahead: Ahead | None = None
     """How it plans while pulls are out; None if it plans when all have come back."""
     note_answer: Callable[..., Any] = note_nothing

@@ -146,7 +146,7 @@ def _one_for_all_laws(prepared: Prepared) -> Prepared | None:
     if evidence == "blocks":
         swaps = {**prepared.swaps, block_of: any_block_of}
         return replace(prepared, parts={**prepared.parts, "draw": draw_any_block}, swaps=swaps)
-    if evidence == "pairs" and not prepared.swaps:
+    if evidence in ("pairs", "leaders") and not prepared.swaps:
         return replace(prepared, parts={**prepared.parts, "draw": draw_any})
     return None
 

@@ -87,7 +87,7 @@ class Queue(NamedTuple):
 
 
 @slot
-def take_marked(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
+def take_marked(state: State, arm: int, fidelity: int, mark: int, pulls: float, sums: float, squares: float) -> None:
     """Enter marked rewards."""
 
 
@@ -123,7 +123,7 @@ class Trial(NamedTuple):
     planned: Ints
     """Pulls that have counted and those that are out, (K, M)."""
     out: Ints
-    """Rows of a plan, (rows, 4): arm, fidelity, count, whether marked."""
+    """Rows of a plan, (rows, 4): arm, fidelity, count, mark."""
 
 
 @kernel
@@ -134,10 +134,12 @@ def count_row(setting: Setting, state: State, queue: Queue, flying: InFlight, ke
     n, total, squared = state.pulls[arm, fidelity], state.sums[arm, fidelity], state.squares[arm, fidelity]
     at[_REACHED] = play_row(setting, state, key, Row(arm, fidelity, count, queue.cost[i]), at[_REACHED], noted)
     flying.pulls[arm, fidelity] -= count
-    if queue.marked[i] == 1:
-        flying.marked[arm, fidelity] -= count
+    mark = queue.marked[i]
+    if mark > 0:
+        flying.marked[arm, fidelity] -= count * (mark % 2)
+        flying.leading[arm, fidelity] -= count * (mark // 2)
         more, gained = float(state.pulls[arm, fidelity] - n), state.sums[arm, fidelity] - total
-        take_marked(state, arm, fidelity, more, gained, state.squares[arm, fidelity] - squared)
+        take_marked(state, arm, fidelity, mark, more, gained, state.squares[arm, fidelity] - squared)
     queue.now[0] = max(queue.now[0], queue.until[i])
     queue.now[1] += queue.busy[i]
     at[_COUNTED] += count
@@ -224,7 +226,8 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
                 i = at[_ROWS] % queue.arm.shape[0]
                 ask(setting, workers, queue, flying, key, Row(arm, fidelity, count, cost))
                 queue.marked[i] = out[row, 3]
-                flying.marked[arm, fidelity] += count * out[row, 3]
+                flying.marked[arm, fidelity] += count * (out[row, 3] % 2)
+                flying.leading[arm, fidelity] += count * (out[row, 3] // 2)
                 planned[arm, fidelity] += count
                 spent += product(count, cost)
                 queue.last[i] = 1 if cut or row == rows - 1 else 0
@@ -264,6 +267,7 @@ def clear_queue(queue: Queue, flying: InFlight, planned: Ints) -> None:
             planned[k, m] = 0
             flying.pulls[k, m] = 0
             flying.marked[k, m] = 0
+            flying.leading[k, m] = 0
 
 
 @kernel
@@ -309,12 +313,12 @@ def make_trial(setting: Setting, workers: Workers, memory: type, blocks: Any) ->
         free=np.zeros(workers.width),
         slots=np.zeros((len(workers.most), workers.width)),
     )
-    tables = [np.zeros(shape, dtype=np.int64) for _ in range(3)]
+    tables = [np.zeros(shape, dtype=np.int64) for _ in range(4)]
     return Trial(
         state=states[0],
         copied=Copy(states[1], *rooms[1], *rooms[0]),
         queue=queue,
-        flying=InFlight(tables[0], tables[1]),
+        flying=InFlight(tables[0], tables[1], tables[3]),
         planned=tables[2],
         out=np.zeros((setting.rows, 4), dtype=np.int64),
     )

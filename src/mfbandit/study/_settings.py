@@ -37,8 +37,8 @@ CHANGEABLE = frozenset({"max_cost", "delta", "epsilon"})
 #: problem keeps the costs that were declared, on which evidence rests.
 _PARTS = frozenset({"biases", "prices", "joins", "retires", "arms_there", "arms_gone"})
 
-#: Version of what headers and records mean; a newer one is refused.
-FORMAT = 2
+#: Version of what headers and records mean; a newer one is refused. Studies without leaders are of version 2.
+FORMAT, _WITHOUT_LEADERS = 3, 2
 #: The origin of Gaussian rewards that the first reward of a study decides.
 _FIRST = "first reward"
 
@@ -89,6 +89,8 @@ class Settings:
     """The arms that were taken out of a race."""
     question: Question | None = None
     """What is asked, where it is not which arm is the best: the goal, as users call it."""
+    leaders: bool | None = None
+    """Whether evidence rests on declared leaders, from the first reward to the last; None: where it can."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -112,6 +114,9 @@ class Settings:
         put(self, "question", asked and asked.for_problem(self.problem, self.epsilon))
         self.policy.check(self.problem, self.goal)
         self._check_blocks()
+        wanted = self.epsilon == 0.0 and asked is None if self.leaders is None else self.leaders
+        able = self.policy.declares_leaders and self.seen.blocks is None and self.problem.n_arms > 2
+        put(self, "leaders", bool(wanted) and able)
         if self.arms_there:
             self._check_open()
 
@@ -164,7 +169,8 @@ class Settings:
         """What the policy is to reach."""
         budget, most = (math.inf if limit is None else limit for limit in (self.budget, self.max_cost))
         if not self.arms_there:
-            return Goal(self.delta, self.epsilon, budget, most, question=self.question)
+            pairs = not self.leaders
+            return Goal(self.delta, self.epsilon, budget, most, question=self.question, pairs_only=pairs)
         # Which arm is the best of those there may depend on the data: every place has its share.
         return Goal(self.delta / self.problem.n_arms, self.epsilon, budget, most, open_arms=True)
 
@@ -199,6 +205,8 @@ class Settings:
         del plain["prices"], plain["arms_gone"]  # which no study is made with
         if not self.arms_there:
             del plain["arms_there"]
+        if not self.leaders:
+            del plain["leaders"]  # as it was before there were any
         # Every option is written down, so that a later version with other defaults reads the same policy.
         options = {
             field.name: getattr(self.policy, field.name)
@@ -212,6 +220,8 @@ class Settings:
     def from_json(cls, data: dict[str, Any]) -> Settings:
         """Read back what `to_json` wrote."""
         rest = {key: value for key, value in data.items() if key not in ("problem", "policy", "goal")}
+        # Evidence is of one kind from the first reward to the last: studies that do not say it declare no leaders.
+        rest.setdefault("leaders", False)
         problem = Problem.from_json(_read_origin(data["problem"]))
         return cls(problem=problem, policy=read_policy(data["policy"]), question=data.get("goal"), **rest)
 
@@ -242,7 +252,7 @@ class Settings:
         """Refuse settings that differ from those of a stored study, apart from those that can be changed."""
         for field in dataclasses.fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine == theirs or field.name in CHANGEABLE | _PARTS:
+            if mine == theirs or field.name in CHANGEABLE | _PARTS | {"leaders"}:
                 continue
             if field.name == "problem":
                 raise StudyError(f"study {name!r} exists with another problem: {first_difference(mine, theirs)}")
@@ -283,7 +293,8 @@ class Header(NamedTuple):
 
 def write_header(header: Header) -> str:
     """The header of a study, as stored."""
-    plain = {"format": FORMAT, "identity": header.identity, "settings": header.settings.to_json()}
+    version = FORMAT if header.settings.leaders else _WITHOUT_LEADERS
+    plain = {"format": version, "identity": header.identity, "settings": header.settings.to_json()}
     return json.dumps(plain if header.digest is None else {**plain, "digest": header.digest})
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["verify_with_study"]
 
 #: What a round decides, in its record; the rest is what the policy noted for itself.
-_DECIDED = ("rows", "counted", "marked", "cut", "arms", "broken", "added", "opened", "blocks")
+_DECIDED = ("rows", "counted", "marked", "leading", "cut", "arms", "broken", "added", "opened", "blocks")
 
 
 def verify_with_study(found: Mapping[str, Any], study: Study) -> Verdict:

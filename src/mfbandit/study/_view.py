@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mfbandit.confidence import Victory, confidence, interval, is_proven, unlike_normal, victories
+from mfbandit.confidence import Victory, chances, confidence, interval, is_proven, unlike_normal, victories
 from mfbandit.confidence.goals import Verdicts, settled_by
 from mfbandit.core import PULLS, Arrays, Ints
 from mfbandit.model import BetterThan, CheapestWithin
@@ -146,7 +146,7 @@ class View:
         if self.on_blocks:
             return float(self.race.confidence(self.answer))
         least = min((one.evidence for one in self.victories), default=0.0)
-        return confidence(len(self.arms), self.settings.delta, least)
+        return confidence(self._ways, self.settings.delta, least)
 
     @property
     def differences(self) -> dict[str, tuple[float, float]]:
@@ -183,8 +183,8 @@ class View:
         if self.on_blocks:
             open_arms = self.race.log_wrong(self.answer) > self.race.log_level
             return tuple(name for arm, name in enumerate(names) if open_arms[arm] or arm == self.answer)
-        total, delta = len(self.arms), self.settings.delta
-        beaten = {self.arms[one.arm] for one in self.victories if is_proven(total, delta, one.evidence)}
+        ways, delta = self._ways, self.settings.delta
+        beaten = {self.arms[one.arm] for one in self.victories if is_proven(ways, delta, one.evidence)}
         return tuple(names[arm] for arm in self.arms if arm not in beaten)
 
     @cached_property
@@ -213,8 +213,13 @@ class View:
         """
         if self.settings.spends or self.status in ("certified", "answered"):
             return None
-        arms = 2 if self.on_blocks else len(self.arms)
-        return RemainingCost(arms, self.settings.delta).update(self.cost, self.confidence)
+        ways = 1 if self.on_blocks else self._ways
+        return RemainingCost(ways, self.settings.delta).update(self.cost, self.confidence)
+
+    @property
+    def _ways(self) -> int:
+        """In how many ways the best arm can be beaten wrongly."""
+        return chances(self.algorithm.evidence, len(self.arms))
 
     @property
     def _span(self) -> float:

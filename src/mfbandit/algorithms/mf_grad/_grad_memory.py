@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mfbandit.algorithms.mf_grad._nearest_model import Model
-from mfbandit.confidence.pair import PairScratch, Victories
+from mfbandit.confidence.pair import Leaders, PairScratch, Victories
 from mfbandit.core import Floats, Ints, floats, group, integers
 
 __all__ = ["Ascent", "CertifiedAscent", "MfGradParams"]
@@ -35,6 +35,8 @@ class CertifiedAscent(NamedTuple):
     tracked: Floats = floats("arms", "fidelities")
     due: Floats = floats("arms")
     """The total cost at which a rival's certificate is worth computing again."""
+    leaders: Leaders = group(Leaders)
+    """Nobody: MF-GRAD declares none, and pairs are all there is."""
     victories: Victories = group(Victories)
     scratch: PairScratch = group(PairScratch)
 
@@ -57,3 +59,13 @@ class MfGradParams(NamedTuple):
     def threshold(self) -> float:
         """What our certificates have to reach."""
         return self.log_factor
+
+    @property
+    def pair_share(self) -> float:
+        """Pairs are all there is."""
+        return 1.0
+
+    @property
+    def leader_share(self) -> float:
+        """No leaders are declared."""
+        return 0.0

@@ -46,6 +46,7 @@ from mfbandit.confidence.pair import (
     PROVEN,
     TILT,
     Active,
+    Chosen,
     Guess,
     Hypothesis,
     prove,
@@ -103,7 +104,7 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
     own, leader = state.own, pair.leader
     if state.arm_flags[leader] > 0 and params.epsilon == 0.0:
         return False
-    active = Active(state.pulls, state.sums, state.squares)
+    chosen = Chosen(Active(state.pulls, state.sums, state.squares), own.leaders)
     done = True
     for b in range(problem.cost.shape[0]):
         beaten = state.arm_flags[b] == leader + 1 or (params.epsilon == 0.0 and state.arm_flags[b] > 0)
@@ -114,11 +115,11 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
             done = False
             continue
         step = 0.1 * abs(own.model.truths[leader] - own.model.truths[b]) + 1e-3 * problem.sigma
-        hypothesis = Hypothesis(leader, b, params.epsilon, params.evidence)
+        hypothesis = Hypothesis(leader, b, params.epsilon, params.evidence, 1.0, 0.0)
         start = Guess(guess + params.epsilon, step)
-        verdict = prove(problem, hypothesis, state, params.log_factor, start, active, own.scratch)
+        verdict = prove(problem, hypothesis, state, params.log_factor, start, chosen, own.scratch)
         if verdict.status == PROVEN:
-            record(state, active, leader, b)
+            record(state, chosen, leader, b)
         else:
             # Evidence that lacks something comes with a few percent more pulls at the earliest.
             lacks = verdict.shortfall
@@ -289,7 +290,7 @@ class MFGrad(Policy):
             plan=bind(plan, settled=by_certificate if ours else by_threshold),
             recommend=recommend,
             params=MfGradParams(
-                log_factor=evidence_needed(arms, goal.delta) if ours else math.log(arms) - math.log(goal.delta),
+                log_factor=evidence_needed(arms - 1, goal.delta) if ours else math.log(arms) - math.log(goal.delta),
                 epsilon=goal.epsilon,
                 rate=0.25 if self.rate == "constant" else 0.0,
                 proven=self.threshold == "theory",

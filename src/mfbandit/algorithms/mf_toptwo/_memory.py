@@ -3,19 +3,24 @@
 A reward is *active* if, before its pull, the sampling rule held this fidelity for a good one of the arm (giving
 at least 0.3 times what the best one gives) without any optimism. Active rewards form an evidence process of
 their own (Z in `mfbandit.confidence.pair._mixture`) that needs no prior over fidelities.
+
+A reward is a *leader's* if, before its pull, its arm was the leader and had its part of all that was spent (so that an
+arm that was lucky at the beginning is none), and it is active (at one fidelity all of them are). These form A.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from mfbandit.confidence.pair import Active, PairScratch, Victories, record
+from mfbandit.confidence.pair import Active, Chosen, Leaders, PairScratch, Victories, record, take_leader
 from mfbandit.core import Ahead, Arrays, Floats, InFlight, Ints, State, floats, group, integers, kernel
 
-__all__ = ["AHEAD", "TopTwoMemory", "beat", "most_rows", "note_row", "rows_for", "take_in"]
+__all__ = ["AHEAD", "Choice", "TopTwoMemory", "beat", "chosen_rewards", "most_rows", "note_row", "rows_for", "take_in"]
 
 #: One rival in so many that are left is pulled in a round, at least one.
 _RIVALS_PER_ROW = 32
+#: Rewards of a row may be active, a leader's, or both: the sum of these.
+_ACTIVE, _LEADS = 1, 2
 
 
 @kernel
@@ -28,6 +33,15 @@ def rows_for(rivals: int) -> int:
 def most_rows(problem: Arrays) -> int:
     """How many arms a round pulls, at most, after the first."""
     return rows_for(problem.cost.shape[0] - 1)
+
+
+class Choice(NamedTuple):
+    """What to pull next, whether its rewards are active, and whether they are a leader's."""
+
+    arm: int
+    fidelity: int
+    active: bool
+    leads: bool
 
 
 class TopTwoMemory(NamedTuple):
@@ -75,22 +89,32 @@ class TopTwoMemory(NamedTuple):
     """The arm's `distance`."""
     row_active: Ints = integers(most_rows)
     """The fidelity + 1 if the row's rewards are active, else 0."""
+    row_leads: Ints = integers(most_rows)
+    """The fidelity + 1 if they are a leader's, else 0."""
     row_pulls: Floats = floats(most_rows)
     """n, S and Q of that stream before the round."""
     row_sums: Floats = floats(most_rows)
     row_squares: Floats = floats(most_rows)
 
     active: Active = group(Active)
+    leaders: Leaders = group(Leaders)
     victories: Victories = group(Victories)
     scratch: PairScratch = group(PairScratch)
 
 
 @kernel
-def note_row(state: State, row: int, arm: int, fidelity: int, active: bool) -> None:
-    """Remember what a row of this round pulls and, if its rewards are active, the statistics before them."""
-    own = state.own
+def chosen_rewards(own: TopTwoMemory) -> Chosen:
+    """What was chosen before its pull."""
+    return Chosen(own.active, own.leaders)
+
+
+@kernel
+def note_row(state: State, row: int, choice: Choice) -> None:
+    """Remember what a row of this round pulls and, if its rewards are chosen, the statistics before them."""
+    own, arm, fidelity = state.own, choice.arm, choice.fidelity
     own.row_arm[row] = arm
-    own.row_active[row] = 1 + fidelity if active else 0
+    own.row_active[row] = 1 + fidelity if choice.active else 0
+    own.row_leads[row] = 1 + fidelity if choice.leads else 0
     own.row_pulls[row] = state.pulls[arm, fidelity]
     own.row_sums[row] = state.sums[arm, fidelity]
     own.row_squares[row] = state.squares[arm, fidelity]
@@ -98,22 +122,23 @@ def note_row(state: State, row: int, arm: int, fidelity: int, active: bool) -> N
 
 @kernel
 def take_in(state: State) -> None:
-    """Enter the rewards of the last round into the active statistics, where they were active."""
+    """Enter the rewards of the last round into the statistics of those that they were chosen for."""
     own = state.own
     for row in range(own.rows[0]):
-        fidelity = own.row_active[row] - 1
-        if fidelity >= 0:
-            arm = own.row_arm[row]
-            own.active.pulls[arm, fidelity] += state.pulls[arm, fidelity] - own.row_pulls[row]
-            own.active.sums[arm, fidelity] += state.sums[arm, fidelity] - own.row_sums[row]
-            own.active.squares[arm, fidelity] += state.squares[arm, fidelity] - own.row_squares[row]
+        mark = mark_of(state, row)
+        if mark > 0:
+            arm, fidelity = own.row_arm[row], max(own.row_active[row], own.row_leads[row]) - 1
+            pulls = float(state.pulls[arm, fidelity] - own.row_pulls[row])
+            sums = state.sums[arm, fidelity] - own.row_sums[row]
+            take_chosen(state, arm, fidelity, mark, pulls, sums, state.squares[arm, fidelity] - own.row_squares[row])
             own.row_active[row] = 0
+            own.row_leads[row] = 0
 
 
 @kernel
 def beat(state: State, winner: int, loser: int) -> None:
     """Put an arm out of the race, with a record of who beat it and how."""
-    record(state, state.own.active, winner, loser)
+    record(state, chosen_rewards(state.own), winner, loser)
     state.own.quiet[0] = state.spent[0]
 
 
@@ -124,18 +149,25 @@ def forget_round(state: State, flying: InFlight) -> None:
 
 
 @kernel
-def is_active(state: State, row: int) -> bool:
-    """Whether the rewards of a row are active."""
-    return bool(row < state.own.rows[0] and state.own.row_active[row] > 0)
+def mark_of(state: State, row: int) -> int:
+    """What the rewards of a row were chosen for: to be active, a leader's, or both."""
+    own = state.own
+    if row >= own.rows[0]:
+        return 0
+    return (_ACTIVE if own.row_active[row] > 0 else 0) + (_LEADS if own.row_leads[row] > 0 else 0)
 
 
 @kernel
-def take_active(state: State, arm: int, fidelity: int, pulls: float, sums: float, squares: float) -> None:
-    """Enter active rewards by their sums."""
-    state.own.active.pulls[arm, fidelity] += pulls
-    state.own.active.sums[arm, fidelity] += sums
-    state.own.active.squares[arm, fidelity] += squares
+def take_chosen(state: State, arm: int, fidelity: int, mark: int, pulls: float, sums: float, squares: float) -> None:
+    """Enter chosen rewards by their sums."""
+    own = state.own
+    if mark % 2 == _ACTIVE:
+        own.active.pulls[arm, fidelity] += pulls
+        own.active.sums[arm, fidelity] += sums
+        own.active.squares[arm, fidelity] += squares
+    if mark >= _LEADS:
+        take_leader(own.leaders, arm, fidelity, pulls, sums, squares)
 
 
 #: How `mf-toptwo` plans while pulls are out.
-AHEAD = Ahead(prepare=forget_round, is_marked=is_active, take_marked=take_active, begins_with_all=True)
+AHEAD = Ahead(prepare=forget_round, mark_of=mark_of, take_marked=take_chosen, begins_with_all=True)

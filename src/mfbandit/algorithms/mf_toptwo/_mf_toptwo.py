@@ -1,9 +1,11 @@
 """`mf-toptwo`, the default policy: near the limit, with no prior knowledge.
 
-**Stop.** An arm is beaten once another arm's evidence against it, at its least favourable v, reaches
-log((K - 1) / delta); the answer is the arm that is left. `mfbandit.confidence.pair._mixture` has it and
-the proof that the best arm is ever beaten with probability at most delta. With epsilon > 0 nothing is
-eliminated ("beaten within epsilon" is not transitive): the answer must itself beat every other arm.
+**Stop.** An arm is beaten once the evidence that it is not the best one, at its least favourable v, reaches
+log(1 / delta); the answer is the arm that is left. `mfbandit.confidence.pair._mixture` has it and the proof
+that the best arm is ever beaten with probability at most delta. It rests on declared leaders, see
+`mfbandit.algorithms.mf_toptwo._memory`. With two arms there is nobody else to lead. With epsilon > 0 (now, or
+when a study began) arms are beaten by one other arm with evidence log((K - 1) / delta), and nothing is eliminated
+("beaten within epsilon" is not transitive): the answer must itself beat every other arm.
 
 **Sample.** Each round compares the leader (largest estimated truth) with every rival left:
 
@@ -36,7 +38,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from mfbandit.algorithms._parts import put
 from mfbandit.algorithms._policy import Policy, one_of
@@ -49,7 +51,16 @@ from mfbandit.algorithms.mf_toptwo._arms_in_race import (
     readmit_beaten_arms,
     winner_correction,
 )
-from mfbandit.algorithms.mf_toptwo._memory import AHEAD, TopTwoMemory, beat, note_row, rows_for, take_in
+from mfbandit.algorithms.mf_toptwo._memory import (
+    AHEAD,
+    Choice,
+    TopTwoMemory,
+    beat,
+    chosen_rewards,
+    note_row,
+    rows_for,
+    take_in,
+)
 from mfbandit.algorithms.mf_toptwo._sampling import (
     TopTwoParams,
     best_information_rate,
@@ -59,7 +70,7 @@ from mfbandit.algorithms.mf_toptwo._sampling import (
     start,
     truest_widening,
 )
-from mfbandit.confidence import threshold, truth
+from mfbandit.confidence import chances, threshold, truth
 from mfbandit.confidence.pair import BOTH, NORMAL, PROVEN, TILT, Guess, Hypothesis, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State, kernel
 from mfbandit.errors import PolicyError
@@ -80,14 +91,10 @@ TUNING = {
 _ROUND, _PART = 0.01, 0.25
 #: No fidelity.
 _NONE = -1
-
-
-class Choice(NamedTuple):
-    """What to pull next, and whether its rewards are active."""
-
-    arm: int
-    fidelity: int
-    active: bool
+#: How much of the evidence against an arm rests on what declared leaders have shown; pairs share the rest.
+_LEADER_SHARE = 0.8
+#: Rewards are a leader's once it has had this part of all that was spent, or 1 / sqrt(K) if that is less.
+_TESTED = 0.2
 
 
 @kernel
@@ -100,9 +107,9 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     if value < params.check * params.threshold or spent < own.due[rival] or needs_fresh_pulls(state, rival):
         return
     gap = abs(own.centre[leader] - own.centre[rival]) + params.epsilon
-    hypothesis = Hypothesis(leader, rival, params.epsilon, params.evidence)
+    hypothesis = Hypothesis(leader, rival, params.epsilon, params.evidence, params.pair_share, params.leader_share)
     guess = Guess(own.split[rival], 0.1 * gap + 1e-3 * problem.sigma)
-    verdict = prove(problem, hypothesis, state, params.threshold, guess, own.active, own.scratch)
+    verdict = prove(problem, hypothesis, state, params.threshold, guess, chosen_rewards(own), own.scratch)
     if verdict.status == PROVEN:
         beat(state, leader, rival)
     else:
@@ -183,23 +190,27 @@ def lagging(problem: Arrays, params: TopTwoParams, state: State, arm: int, spent
 @kernel
 def leader_choice(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int, late: int) -> Choice:
     """Pull the leader at the fidelity `late` or, if there is none, where it tells most."""
+    leads = params.leader_share > 0.0
+    part = min(_TESTED, 1.0 / math.sqrt(problem.cost.shape[0]))
+    leads = leads and state.own.spent[leader] >= part * state.spent[0]
+    alone = problem.cost.shape[1] == 1
     if late != _NONE:
-        return Choice(leader, late, False)
+        return Choice(leader, late, False, bool(leads and alone))
     truest = truest_widening(problem, params, state, leader, rival)
     fidelity, active = leader_information_rate(problem, params, state, leader, truest)
-    return Choice(leader, fidelity, active)
+    return Choice(leader, fidelity, active, bool(leads and (active or alone)))
 
 
 @kernel
 def rival_choice(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int, late: int) -> Choice:
     """Pull a rival at the fidelity `late` or, if there is none, where it tells most."""
     if late != _NONE:
-        return Choice(rival, late, False)
+        return Choice(rival, late, False, False)
     truest = truest_widening(problem, params, state, leader, rival)
     _, fidelity, active = best_information_rate(
         problem, params, state, rival, -1.0, state.own.split[rival], params.optimism, truest
     )
-    return Choice(rival, fidelity, active)
+    return Choice(rival, fidelity, active, False)
 
 
 @kernel
@@ -208,7 +219,7 @@ def write_row(
 ) -> None:
     """Plan a row, of so many in its round."""
     arm, fidelity = choice.arm, choice.fidelity
-    note_row(state, row, arm, fidelity, choice.active)
+    note_row(state, row, choice)
     count = params.batch
     if count == 0:
         part = _ROUND / rows * state.spent[0] / problem.cost[arm, fidelity]
@@ -296,6 +307,7 @@ class MFTopTwo(Policy):
 
     guarantee: ClassVar[bool] = True
     follows_costs: ClassVar[bool] = True
+    declares_leaders: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch, int) or isinstance(self.batch, bool) or self.batch < 0:
@@ -315,8 +327,12 @@ class MFTopTwo(Policy):
         evidence = NORMAL if problem.reward_code == GAUSSIAN else TILT
         if problem.reward_code == BOUNDED and self.evidence == "auto":
             evidence = BOTH
+        led = arms > 2 and goal.epsilon == 0.0 and not goal.pairs_only
+        kind = "leaders" if led else "pairs"
         params = TopTwoParams(
-            threshold=threshold(arms, goal.delta),
+            threshold=threshold(chances(kind, arms), goal.delta),
+            pair_share=(1.0 - _LEADER_SHARE) / (arms - 1) if led else 1.0,
+            leader_share=_LEADER_SHARE if led else 0.0,
             epsilon=goal.epsilon,
             evidence=evidence,
             batch=self.batch,
@@ -329,6 +345,6 @@ class MFTopTwo(Policy):
             rows=arms,
             memory=TopTwoMemory,
             take_in=take_in,
-            evidence="pairs",
+            evidence=kind,
             ahead=AHEAD,
         )

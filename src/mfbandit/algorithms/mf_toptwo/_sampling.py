@@ -38,7 +38,11 @@ class TopTwoParams(NamedTuple):
     """What `mf-toptwo` knows beside the problem."""
 
     threshold: float
-    """log((K - 1) / delta)."""
+    """log(1 / delta); with epsilon > 0 log((K - 1) / delta)."""
+    pair_share: float
+    """The weight of one pair in the evidence against an arm."""
+    leader_share: float
+    """The weight of what declared leaders have shown."""
     epsilon: float
     evidence: int
     """Which likelihood ratios: see `mfbandit.confidence.pair._likelihood_levels`."""

@@ -24,6 +24,19 @@ are left out of Z by a decision made before their pull change nothing. So for th
 v = mu_*, every W_(a,*)(v) stays below (K-1)/delta for ever with probability at least 1 - delta/(K-1)
 (Ville), whatever the sampling rule, the batches and the moment of looking. If "a beats b" requires
 inf_v log W_(a,b)(v) >= log((K-1)/delta), then * is ever beaten by any arm with probability at most delta.
+
+**One process for "b is the best arm".** The log(K-1) is the price of not knowing who will beat b. With epsilon = 0
+and three arms or more it is not paid: whoever leads was declared before its pulls. Let
+
+- A_b[i] = prod_(k != b) ((1 - h) + h prod_m LR_(k,m,i)), over the arms k that have led, of the rewards that they gave
+  as leaders (`mfbandit.confidence.pair._leaders`);
+- E_b(v) = p sum_(a != b) W_(a,b)(v) + l sum_i pi_i sum_d rho_d A_b[i] Z_b[i+d] (fallback included; T_b for Z_b if there
+  is one fidelity), with p = (1 - l) / (K - 1).
+
+If b is the best arm and v its truth, all others lie at or below v, and every factor is a supermartingale as above: a
+pull of k moves one factor of A_b, linear in what it moves, and whether it is a leader's reward was decided before it.
+So inf_v E_b(v) ever reaches 1/delta with probability at most delta. A wrong answer needs that for the best arm (for all
+of them, if there are several): there is no union over arms. Of the sum over a one term is enough for a lower bound.
 """
 
 from __future__ import annotations
@@ -31,6 +44,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from mfbandit.confidence.pair._leaders import Leaders
 from mfbandit.confidence.pair._likelihood_levels import (
     FALLBACK,
     LEVELS,
@@ -44,7 +58,7 @@ from mfbandit.confidence.pair._likelihood_levels import (
 )
 from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints, floats, kernel
 
-__all__ = ["STACK", "Active", "Hypothesis", "PairScratch", "Rewards", "log_evidence"]
+__all__ = ["STACK", "Active", "Chosen", "Hypothesis", "PairScratch", "Rewards", "log_evidence"]
 
 #: Prior of the levels, proportional to 1 / (i + 6), and of the fallback.
 _FALLBACK_PRIOR = 0.05
@@ -57,8 +71,12 @@ _OFFSET_PRIOR = (1.0 - _NEAR) / (1.0 + _NEAR)
 _HELP = 0.3
 #: Weights of the truest fidelity alone, of one carrying fidelity, and of the active rewards.
 _TRUEST, _CARRIED, _ACTIVE = 0.1, 0.1, 0.8
-#: Which rewards of a stream.
-_OF_ALL, _OF_ACTIVE = 0, 1
+#: How much of a leader's factor rests on its rewards: one that was lucky and led for a while must not spoil all.
+_LED = 0.6
+#: Which rewards of a stream: all, the active ones, and from here on those of the leaders in their order.
+_OF_ALL, _OF_ACTIVE, _OF_LEADERS = 0, 1, 2
+#: The row of A_b among the levels of both arms, and a row to work in.
+_LEADERS_ROW, _ONE_LEADER = 6, 7
 #: Cells of v that wait at once.
 STACK = 64
 
@@ -74,8 +92,8 @@ class Active(NamedTuple):
 class PairScratch(NamedTuple):
     """What a certificate needs while it is computed."""
 
-    levels: Floats = floats(6, WIDTH, kept=False)
-    """T, X and Z of the better arm, level by level, then those of the worse one."""
+    levels: Floats = floats(8, WIDTH, kept=False)
+    """T, X and Z of the better arm, level by level, then those of the worse one, A, and one leader's factor of it."""
     streams: Floats = floats("fidelities", WIDTH, kept=False)
     """Likelihood ratios of one arm's streams."""
     helps: Floats = floats("fidelities", kept=False)
@@ -93,18 +111,33 @@ class Hypothesis(NamedTuple):
     """In unit scale."""
     evidence: int
     """Which likelihood ratios: see `mfbandit.confidence.pair._likelihood_levels`."""
+    pair_share: float
+    """p, the weight of W of this pair; 1 where pairs are all there is."""
+    leader_share: float
+    """l, the weight of what leaders have shown; 0 where pairs are all there is."""
+
+
+class Chosen(NamedTuple):
+    """Statistics of rewards that were chosen before their pulls."""
+
+    active: Active
+    leaders: Leaders
 
 
 class Rewards(NamedTuple):
-    """Statistics of all rewards, and of the active ones."""
+    """Statistics of all rewards, of the active ones, and of those of leaders."""
 
     seen: Active
     active: Active
+    leaders: Leaders
 
 
 @kernel
 def stream_of(rewards: Rewards, part: int, arm: int, m: int) -> Stream:
-    """All rewards of a stream, or its active ones."""
+    """All rewards of a stream, its active ones, or those of a leader."""
+    if part >= _OF_LEADERS:
+        led, place = rewards.leaders, part - _OF_LEADERS
+        return Stream(float(led.pulls[place, m]), float(led.sums[place, m]), float(led.squares[place, m]))
     if part == _OF_ACTIVE:
         return Stream(
             float(rewards.active.pulls[arm, m]),
@@ -125,12 +158,11 @@ def mirrored(stream: Stream, gaussian: bool) -> Stream:
 
 
 @kernel
-def cell_of_stream(problem: Arrays, hypothesis: Hypothesis, side: int, cell: Cell, m: int) -> Cell:
+def cell_of_stream(problem: Arrays, epsilon: float, side: int, cell: Cell, arm: int, m: int) -> Cell:
     """The q of a stream that go with a cell of v."""
-    arm = hypothesis.better if side == 0 else hypothesis.worse
     bias = problem.bias[arm, m]
     if side == 0:
-        shift = bias - hypothesis.epsilon
+        shift = bias - epsilon
         return Cell(cell.low + shift, cell.high + shift, cell.first + shift, cell.last + shift, cell.cap)
     shift = (0.0 if problem.reward_code == GAUSSIAN else 1.0) + bias
     return Cell(shift - cell.high, shift - cell.low, shift - cell.first, shift - cell.last, cell.cap)
@@ -164,23 +196,39 @@ def carried_levels(problem: Arrays, side: int, cap: float, helped: float, scratc
 
 
 @kernel
+def parts_of(problem: Arrays, hypothesis: Hypothesis, side: int, leaders: Leaders) -> int:
+    """Into how many parts the rewards are taken that speak for one side."""
+    if side == 0 and hypothesis.leader_share > 0.0:
+        return _OF_LEADERS + int(leaders.known[0])
+    return _OF_ACTIVE + 1 if problem.cost.shape[1] > 1 else _OF_ALL + 1
+
+
+@kernel
 def arm_levels(
     problem: Arrays, hypothesis: Hypothesis, side: int, cell: Cell, rewards: Rewards, scratch: PairScratch
 ) -> None:
-    """Write T_k, X_k and Z_k, level by level, at their smallest over a cell of v.
+    """Write T_k, X_k and Z_k, level by level, at their smallest over a cell of v; with the better arm A, too.
 
     They are scaled by e^(-cap / 2), so that products of two stay within floating point where it matters
     for any cap up to 900 (one that overflows is above the cap anyhow).
     `side` is 0 for the better arm and 1 for the worse one.
     """
     fidelities, gaussian = problem.cost.shape[1], problem.reward_code == GAUSSIAN
-    arm = hypothesis.better if side == 0 else hypothesis.worse
     streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
-    z, scale = 3 * side + 2, 0.25 * cell.cap
+    scale = 0.25 * cell.cap
     unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cell.cap - 2.0 * scale)
     helped = 0.0
-    # All rewards and the active ones take turns: a second call of `stream_levels` would take long to compile.
-    for part in range(_OF_ACTIVE + 1 if fidelities > 1 else 1):
+    # All parts take turns: a second call of `stream_levels` would take long to compile.
+    for part in range(parts_of(problem, hypothesis, side, rewards.leaders)):
+        arm, row = hypothesis.better if side == 0 else hypothesis.worse, 3 * side + 2
+        if part == _OF_ACTIVE and fidelities == 1:
+            continue
+        if part >= _OF_LEADERS:
+            arm, row = int(rewards.leaders.arm[part - _OF_LEADERS]), _ONE_LEADER
+            if arm == hypothesis.worse:
+                continue
+            for i in range(WIDTH):
+                levels[row, i] = unit * unit
         for m in range(fidelities):
             stream = stream_of(rewards, part, arm, m)
             if stream.n == 0.0:
@@ -190,19 +238,23 @@ def arm_levels(
                         streams[m, i] = unit
                 continue
             # Where all rewards are active, their levels are there already.
-            if part == _OF_ALL or stream.n != rewards.seen.pulls[arm, m]:
+            if part != _OF_ACTIVE or stream.n != rewards.seen.pulls[arm, m]:
                 octave = cost_octave(problem.declared[arm, m], problem.declared[arm, problem.truest])
-                within = cell_of_stream(problem, hypothesis, side, cell, m)
+                within = cell_of_stream(problem, hypothesis.epsilon, side, cell, arm, m)
                 facing = mirrored(stream, gaussian) if side == 1 else stream
                 stream_levels(hypothesis.evidence, facing, within, octave, problem.sigma, streams, m)
-            if part == _OF_ACTIVE:
+            if part >= _OF_ACTIVE:
                 for i in range(WIDTH):
-                    levels[z, i] = min(most, float(levels[z, i]) * float(streams[m, i]) * back)
+                    levels[row, i] = min(most, float(levels[row, i]) * float(streams[m, i]) * back)
             elif fidelities > 1:
                 helps[m] = help_of(streams, m, scale)
                 helped += helps[m]
         if part == _OF_ALL:
             carried_levels(problem, side, cell.cap, helped, scratch)
+        elif part >= _OF_LEADERS:
+            for i in range(WIDTH):
+                factor = (1.0 - _LED) + _LED * (float(levels[_ONE_LEADER, i]) * back * back)
+                levels[_LEADERS_ROW, i] = min(most, float(levels[_LEADERS_ROW, i]) * factor)
 
 
 @kernel
@@ -226,18 +278,25 @@ def mixed_levels(levels: Floats, better: int, worse: int) -> float:
 def log_evidence(
     problem: Arrays, hypothesis: Hypothesis, low: float, high: float, cap: float, rewards: Rewards, scratch: PairScratch
 ) -> float:
-    """A lower bound of log W(v) for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
+    """A lower bound of log W(v), or log E(v), for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
     first, last = 0.0, 0.0
     if problem.reward_code != GAUSSIAN:
         number = stretch(low, False)
         first = inside(number)
         last = first if low == high else inside(max(number, stretch(high, True)))
     cell = Cell(low, high, first, last, cap)
+    for i in range(WIDTH):
+        scratch.levels[_LEADERS_ROW, i] = math.exp(-0.5 * cap)
     for side in range(2):
         arm_levels(problem, hypothesis, side, cell, rewards, scratch)
     value = 0.0
     parts = 3 if problem.cost.shape[1] > 1 else 1
-    for part in range(parts):
-        weight = _TRUEST if part == 0 else (_CARRIED if part == 1 else _ACTIVE)
-        value += (weight if parts > 1 else 1.0) * mixed_levels(scratch.levels, part, part + 3)
+    # The last turn is that of the leaders, against the active rewards of the worse arm, or all at one fidelity.
+    for part in range(parts + 1 if hypothesis.leader_share > 0.0 else parts):
+        weight, better, worse = hypothesis.leader_share, _LEADERS_ROW, parts + 2
+        if part < parts:
+            weight = _TRUEST if part == 0 else (_CARRIED if part == 1 else _ACTIVE)
+            weight = (weight if parts > 1 else 1.0) * hypothesis.pair_share
+            better, worse = part, part + 3
+        value += weight * mixed_levels(scratch.levels, better, worse)
     return math.log(value) + cap if value > 0.0 else -math.inf

@@ -1,14 +1,14 @@
 """The pair certificate: a proven infimum over v of the evidence that one arm beats another.
 
 An arm b is beaten by a once log W_(a,b)(v) of `mfbandit.confidence.pair._mixture` is at least
-log((K - 1) / delta) for *every* v. A numerical search that misses the minimum would break that proof, so
-the infimum is proven. W is increasing in every likelihood ratio, and `mfbandit.confidence.pair._likelihood_levels`
-bounds each of them from below on a whole cell of v; hence `log_evidence` on [low, high] is a lower bound of
-log W on that cell, and equal to it where low = high. `prove` first searches for a v that refutes the
-claim; if it finds none it covers the line with cells, cutting those whose bound is too low, until all
-pass. Rewards in [0, 1] need v in [0, 1] only; for Gaussian rewards the two outermost cells are
-unbounded, and their bound rests on the fallback level, which is constant on one side and grows on the
-other.
+log((K - 1) / delta) for *every* v, or log E_b(v) is at least log(1 / delta). A numerical search that misses
+the minimum would break that proof, so the infimum is proven. W and E are increasing in every likelihood ratio,
+and `mfbandit.confidence.pair._likelihood_levels` bounds each of them from below on a whole cell of v; hence
+`log_evidence` on [low, high] is a lower bound on that cell, and exact where low = high. `prove` first
+searches for a v that refutes the claim; if it finds none it covers the line with cells, cutting those whose
+bound is too low, until all pass. Rewards in [0, 1] need v in [0, 1] only; for Gaussian rewards the two
+outermost cells are unbounded, and their bound rests on the fallback level, which is constant on one side and
+grows on the other.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from mfbandit.confidence.pair._leaders import Leaders
 from mfbandit.confidence.pair._likelihood_levels import EDGES, stretch
-from mfbandit.confidence.pair._mixture import STACK, Active, Hypothesis, PairScratch, Rewards, log_evidence
+from mfbandit.confidence.pair._mixture import STACK, Active, Chosen, Hypothesis, PairScratch, Rewards, log_evidence
 from mfbandit.core import GAUSSIAN, ROUNDS, Arrays, State, kernel
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PROVEN",
     "REFUTED",
     "Active",
+    "Chosen",
     "Guess",
     "Hypothesis",
     "PairScratch",
@@ -72,22 +74,27 @@ class Guess(NamedTuple):
 
 
 @kernel
-def rounding(problem: Arrays, state: State, hypothesis: Hypothesis, cap: float) -> float:
+def rounding(problem: Arrays, state: State, hypothesis: Hypothesis, cap: float, leaders: Leaders) -> float:
     """How far rounding may have raised a log W that is to reach at most `cap`, in nats.
 
     Sums are compensated, so they and l S - n log(.) are off by a few last places of n. The sums of active rewards
-    add up differences of sums, and may lose one more place in each round. For Gaussian rewards an effect t that
-    matters has n t^2 / 2 <= cap, which is why only the square root of n counts, times the means in sigmas.
+    and of leaders add up differences of sums, and may lose one more place in each round. For Gaussian rewards an
+    effect t that matters has n t^2 / 2 <= cap, which is why only the square root of n counts, times the means in
+    sigmas.
     """
-    pulls, size = 0.0, 1.0
-    for side in range(2):
-        arm = hypothesis.better if side == 0 else hypothesis.worse
+    pulls, size, led = 0.0, 1.0, hypothesis.leader_share > 0.0
+    for place in range(2 + leaders.known[0] if led else 2):
+        arm = hypothesis.better if place == 0 else hypothesis.worse
+        if place >= 2:
+            arm = leaders.arm[place - 2]
         for m in range(problem.cost.shape[1]):
-            n = float(state.pulls[arm, m])
+            n, total = float(state.pulls[arm, m]), float(state.sums[arm, m])
+            if place >= 2:
+                n, total = float(leaders.pulls[place - 2, m]), float(leaders.sums[place - 2, m])
             if n > 0.0:
                 pulls += n
-                size = max(size, (abs(float(state.sums[arm, m])) / n + problem.bias[arm, m]) / problem.sigma)
-    places = _PLACES + float(state.clock[ROUNDS]) if problem.cost.shape[1] > 1 else _PLACES
+                size = max(size, (abs(total) / n + problem.bias[arm, m]) / problem.sigma)
+    places = _PLACES + float(state.clock[ROUNDS]) if led or problem.cost.shape[1] > 1 else _PLACES
     scale = math.sqrt(2.0 * pulls * cap) * size if problem.reward_code == GAUSSIAN else pulls
     return max(_ROUNDING, places * scale * 2.0**-53)
 
@@ -99,15 +106,15 @@ def prove(
     state: State,
     target: float,
     guess: Guess,
-    active: Active,
+    chosen: Chosen,
     scratch: PairScratch,
 ) -> Verdict:
-    """Whether log W(v) >= target for all v; `active` statistics, and room to work in."""
+    """Whether log W(v) >= target for all v; statistics of `chosen` rewards, and room to work in."""
     stack, gaussian, step = scratch.stack, problem.reward_code == GAUSSIAN, guess.step
     if not gaussian and hypothesis.epsilon > 1.0:
         return Verdict(PROVEN, guess.v, 0.0)
     cap = max(target, 0.0) + _HEADROOM
-    least = target + rounding(problem, state, hypothesis, cap)
+    least = target + rounding(problem, state, hypothesis, cap, chosen.leaders)
     left, right = (-math.inf, math.inf) if gaussian else (hypothesis.epsilon, 1.0)
     centre = min(max(guess.v, left), right)
     lowest, direction, failed = math.inf, 1.0, 0
@@ -115,7 +122,7 @@ def prove(
     mode, left_to_search, depth = SEARCH, _SEARCH, 0
     start, end = left, right
     # Not the whole state: what every level of calls hands on makes compiling slow.
-    rewards = Rewards(Active(state.pulls, state.sums, state.squares), active)
+    rewards = Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders)
     for _ in range(_EVALUATIONS):
         # One call for search, probes and cells alike: compiling it several times would take long.
         value = log_evidence(problem, hypothesis, low, high, cap, rewards, scratch)
@@ -186,7 +193,7 @@ def infimum(
     state: State,
     guess: Guess,
     tolerance: float,
-    active: Active,
+    chosen: Chosen,
     scratch: PairScratch,
 ) -> float:
     """A proven lower bound of inf_v log W(v), tight to about `tolerance`, at most 750.
@@ -198,7 +205,7 @@ def infimum(
     for stage in _STAGES:
         target, slack = stage, tolerance
         for _ in range(100):
-            verdict = prove(problem, hypothesis, state, target, guess, active, scratch)
+            verdict = prove(problem, hypothesis, state, target, guess, chosen, scratch)
             if verdict.status == PROVEN:
                 break
             guess = Guess(verdict.lowest_at, guess.step)

@@ -5,7 +5,7 @@ The final statistics alone need not prove a victory again, so a policy that stop
 beat an arm is in `State.arm_flags` (arm + 1), the rest in `state.own.victories`.
 
 The parameters of such a policy have the fields of `PairParams`. Rewards are *active* as its memory says in
-`state.own.active`; where it has no such field, all of them are.
+`state.own.active`; where it has no such field, all of them are. Leaders are in `state.own.leaders`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from mfbandit.confidence._estimate import truth
-from mfbandit.confidence.pair._mixture import Active, Hypothesis, PairScratch
+from mfbandit.confidence.pair._leaders import Leaders, leader_places
+from mfbandit.confidence.pair._mixture import Active, Chosen, Hypothesis, PairScratch
 from mfbandit.confidence.pair._proof import PROVEN, Guess, infimum, prove
 from mfbandit.core import Arrays, Floats, State, compiled_or_plain, floats, group, keep_arms, kernel, new_state
 
@@ -54,7 +55,7 @@ class PairParams(Protocol):
 
     @property
     def threshold(self) -> float:
-        """log((K - 1) / delta)."""
+        """log((K - 1) / delta), or log(1 / delta) where leaders are declared."""
 
     @property
     def epsilon(self) -> float:
@@ -64,24 +65,36 @@ class PairParams(Protocol):
     def evidence(self) -> int:
         """Which likelihood ratios: see `mfbandit.confidence.pair._likelihood_levels`."""
 
+    @property
+    def pair_share(self) -> float:
+        """The weight of a pair in the evidence against an arm: see `Hypothesis`."""
+
+    @property
+    def leader_share(self) -> float:
+        """The weight of what leaders have shown."""
+
 
 class Victories(NamedTuple):
     """What was known at the moments of victories."""
 
     statistics: Floats = floats("arms", 2, "fidelities", 6)
     """By beaten arm: of the winner, then of the loser, by fidelity: n, S, Q, and n, S, Q of the active rewards."""
+    led: Floats = floats("arms", leader_places, "fidelities", 3)
+    """By beaten arm: of every leader, in their order, by fidelity: n, S and Q of the rewards that it gave as such."""
 
 
 class PairMemory(NamedTuple):
     """All that is needed to compute a certificate."""
 
     active: Active = group(Active)
+    leaders: Leaders = group(Leaders)
     scratch: PairScratch = group(PairScratch)
 
 
 @kernel
-def record(state: State, active: Active, winner: int, loser: int) -> None:
-    """Note who beat an arm, with both arms' statistics, all and active, at this moment."""
+def record(state: State, chosen: Chosen, winner: int, loser: int) -> None:
+    """Note who beat an arm, with both arms' statistics, all and active, and those of leaders, at this moment."""
+    active, leaders, led = chosen.active, chosen.leaders, state.own.victories.led
     state.arm_flags[loser] = winner + 1
     kept = state.own.victories.statistics
     for side in range(2):
@@ -93,6 +106,11 @@ def record(state: State, active: Active, winner: int, loser: int) -> None:
             kept[loser, side, m, 3] = active.pulls[arm, m]
             kept[loser, side, m, 4] = active.sums[arm, m]
             kept[loser, side, m, 5] = active.squares[arm, m]
+    for place in range(led.shape[1]):
+        for m in range(state.pulls.shape[1]):
+            led[loser, place, m, 0] = leaders.pulls[place, m]
+            led[loser, place, m, 1] = leaders.sums[place, m]
+            led[loser, place, m, 2] = leaders.squares[place, m]
 
 
 def beaten_records(problem: Arrays, params: PairParams, state: State) -> list[dict[str, Any]]:
@@ -103,16 +121,31 @@ def beaten_records(problem: Arrays, params: PairParams, state: State) -> list[di
     list of dict
         ``arm``, ``by`` (indices), ``evidence`` (proven log evidence at that moment), and ``winner`` and
         ``loser``: for each the lists ``pulls, sums, squares`` and ``active_pulls, active_sums,
-        active_squares``, one number per fidelity in use, rewards in unit scale.
+        active_squares``, one number per fidelity in use, rewards in unit scale. Where leaders are declared,
+        ``leaders`` is a list of ``arm`` and ``pulls, sums, squares``: of all but the beaten arm.
     """
-    kept = state.own.victories.statistics
+    kept, led = state.own.victories.statistics, state.own.victories.led
     found = []
     for arm, note in enumerate(state.arm_flags.tolist()):
         if note > 0:
             winner, loser = ({name: side[:, i].tolist() for i, name in enumerate(_NAMES)} for side in kept[arm])
             entry = {"arm": arm, "by": note - 1, "evidence": float(params.threshold), "winner": winner, "loser": loser}
-            found.append(entry)
+            found.append(entry | _leaders_of(params, state, arm, led[arm]))
     return found
+
+
+def _leaders_of(params: PairParams, state: State, arm: int, led: Floats) -> dict[str, Any]:
+    """The part of a record that tells of leaders, if any are declared: those that had rewards, apart from the arm."""
+    if params.leader_share == 0.0:
+        return {}
+    order = state.own.leaders.arm[: state.own.leaders.known[0]].tolist()
+    return {
+        "leaders": [
+            {"arm": leader, **{name: led[place, :, i].tolist() for i, name in enumerate(Active._fields)}}
+            for place, leader in enumerate(order)
+            if leader != arm and led[place, :, 0].any()
+        ]
+    }
 
 
 def record_now(problem: Arrays, params: PairParams, state: State, winner: int, loser: int) -> dict[str, Any]:
@@ -122,13 +155,26 @@ def record_now(problem: Arrays, params: PairParams, state: State, winner: int, l
     for side, arm in (("winner", winner), ("loser", loser)):
         numbers = [getattr(part, name)[arm] for part in (state, active) for name in Active._fields]
         sides[side] = {name: part.tolist() for name, part in zip(_NAMES, numbers, strict=True)}
-    return {"arm": loser, "by": winner, **sides}
+    entry = {"arm": loser, "by": winner, **sides}
+    if params.leader_share == 0.0:
+        return entry
+    leaders = state.own.leaders
+    return entry | _leaders_of(params, state, loser, np.stack([leaders.pulls, leaders.sums, leaders.squares], axis=-1))
 
 
 def from_record(problem: Arrays, entry: dict[str, Any]) -> tuple[Arrays, State]:
-    """Rebuild what a record tells of: the two arms alone, the winner first."""
-    pair = keep_arms(problem, [entry["by"], entry["arm"]])
+    """Rebuild what a record tells of: the two arms, the winner first, then leaders that are neither."""
+    known = [entry["by"], entry["arm"]]
+    led = entry.get("leaders", [])
+    known += [one["arm"] for one in led if one["arm"] not in known]
+    pair = keep_arms(problem, known)
     state = new_state(pair, PairMemory)
+    leaders = state.own.leaders
+    leaders.known[0] = len(led)
+    for place, one in enumerate(led):
+        leaders.arm[place] = known.index(one["arm"])
+        for name in Active._fields:
+            getattr(leaders, name)[place] = one[name]
     for arm, side in ((WINNER, entry["winner"]), (LOSER, entry["loser"])):
         state.pulls[arm] = np.asarray(side["pulls"], dtype=np.int64)
         for name in ("sums", "squares"):
@@ -143,7 +189,12 @@ def _claim(problem: Arrays, params: PairParams, state: State) -> tuple[Hypothesi
     first, second = (truth(problem, _DOUBT, state, arm)[0] for arm in (WINNER, LOSER))
     gap = abs(first - second) + params.epsilon
     guess = Guess(0.5 * (first + params.epsilon + second), 0.1 * gap + 1e-3 * problem.sigma)
-    return Hypothesis(WINNER, LOSER, float(params.epsilon), int(params.evidence)), guess
+    shares = float(params.pair_share), float(params.leader_share)
+    return Hypothesis(WINNER, LOSER, float(params.epsilon), int(params.evidence), *shares), guess
+
+
+def _chosen(state: State) -> Chosen:
+    return Chosen(state.own.active, state.own.leaders)
 
 
 def proves(
@@ -153,7 +204,7 @@ def proves(
     pair, state = from_record(problem, entry)
     hypothesis, guess = _claim(pair, params, state)
     with _running(prove, fast) as run:
-        verdict = run(pair, hypothesis, state, threshold - 1e-9, guess, state.own.active, state.own.scratch)
+        verdict = run(pair, hypothesis, state, threshold - 1e-9, guess, _chosen(state), state.own.scratch)
     return bool(verdict.status == PROVEN)
 
 
@@ -186,7 +237,7 @@ def evidence_of_record(
     pair, state = from_record(problem, entry)
     hypothesis, guess = _claim(pair, params, state)
     with _running(infimum, fast) as run:
-        return float(run(pair, hypothesis, state, guess, 0.01, state.own.active, state.own.scratch))
+        return float(run(pair, hypothesis, state, guess, 0.01, _chosen(state), state.own.scratch))
 
 
 @contextmanager

@@ -111,9 +111,9 @@ class _Report(ABC):
         self.name = shown(study.name)
         self.spends = settings.spends
         self.target = 1.0 - settings.delta
-        # On blocks there is no union over arms: each is compared with delta itself.
-        arms = 2 if settings.seen.blocks is not None else settings.problem.n_arms
-        self.remaining_cost = RemainingCost(arms, settings.delta)
+        # On blocks, and with leaders, there is no union over arms: each is compared with delta itself.
+        alone = settings.seen.blocks is not None or settings.leaders
+        self.remaining_cost = RemainingCost(1 if alone else settings.problem.n_arms - 1, settings.delta)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mfbandit.confidence import is_proven, victories
+from mfbandit.confidence import chances, is_proven, victories
 from mfbandit.confidence.goals import settled_by
+from mfbandit.confidence.pair import Leaders
 from mfbandit.confidence.race import Race
 from mfbandit.core import (
     Algorithm,
@@ -109,7 +110,7 @@ class Planner:
         if not self.ahead:
             return self.problem, self.algorithm.params, state, out
         empty = new_state(self.problem, self.algorithm.memory)
-        flying = InFlight(np.zeros_like(empty.pulls), np.zeros_like(empty.pulls))
+        flying = InFlight(*(np.zeros_like(empty.pulls) for _ in range(3)))
         return self.problem, self.algorithm.params, empty, copy_for(self.problem, empty), flying, out
 
     def maybe_compile(self, state: State, seconds: float, rounds: int) -> None:
@@ -150,7 +151,8 @@ class Planner:
         answer = self.answer(state)
         epsilon = settings.epsilon / settings.problem.reward.span
         shown = victories(self.problem, self.algorithm, state, answer, epsilon)
-        return all(is_proven(len(self.arms), settings.delta, one.evidence) for one in shown)
+        ways = chances(self.algorithm.evidence, len(self.arms))
+        return all(is_proven(ways, settings.delta, one.evidence) for one in shown)
 
     def compiled_before(self, state: State) -> bool:
         """Take the compiled form of `plan` if another study of this process has needed it."""
@@ -272,6 +274,21 @@ def _keep_active(before: Planner, old: State, new: State, places: list[int]) -> 
         before.algorithm.take_in(old)
     for known, kept in zip(new.own.active, old.own.active, strict=True):
         known[:] = kept[places]
+    if hasattr(old.own, "leaders") and hasattr(new.own, "leaders"):
+        _keep_leaders(old.own.leaders, new.own.leaders, {place: arm for arm, place in enumerate(places)})
+
+
+def _keep_leaders(old: Leaders, new: Leaders, now: Mapping[int, int]) -> None:
+    """Keep the statistics of leaders that stay; `now` has their new places by the old ones.
+
+    One that was given up may be better than all who are left: what it has shown is no part of the evidence any more.
+    """
+    staying = [place for place, arm in enumerate(old.arm[: old.known[0]].tolist()) if arm in now]
+    new.known[0] = len(staying)
+    for to, place in enumerate(staying):
+        new.arm[to] = now[int(old.arm[place])]
+        for name in ("pulls", "sums", "squares"):
+            getattr(new, name)[to] = getattr(old, name)[place]
 
 
 def _stop(*arguments: Any) -> int:

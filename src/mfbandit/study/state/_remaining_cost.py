@@ -16,35 +16,35 @@ _POINTS = 200
 class RemainingCost:
     """An estimate of the cost still to come.
 
-    The confidence 1 - (K - 1) exp(-L) rests on evidence L that grows about linearly with the cost, after a
+    The confidence 1 - ways exp(-L) rests on evidence L that grows about linearly with the cost, after a
     start in which little is known. So the growth is measured since half of the cost was spent, and carried
     on to where the confidence is 1 - delta. Nothing is said while the confidence is 0.
 
     Parameters
     ----------
-    n_arms : int
-        How many arms there are.
+    ways : int
+        In how many ways the best arm can be beaten wrongly: see `mfbandit.confidence.chances`.
     delta : float
         One minus the confidence that is wanted.
 
     Examples
     --------
-    >>> remaining_cost = RemainingCost(n_arms=2, delta=math.exp(-4.0))
+    >>> remaining_cost = RemainingCost(ways=1, delta=math.exp(-4.0))
     >>> remaining_cost.update(10.0, 0.0) is None
     True
     >>> round(remaining_cost.update(20.0, 1.0 - math.exp(-1.0)), 6)
     60.0
     """
 
-    def __init__(self, n_arms: int, delta: float) -> None:
-        self._rivals = max(1, n_arms - 1)
-        self._needed = math.log(self._rivals / delta)
+    def __init__(self, ways: int, delta: float) -> None:
+        self._ways = max(1, ways)
+        self._needed = math.log(self._ways / delta)
         self._past = [(0.0, 0.0)]
         self._total = 0.0
 
     def evidence(self, confidence: float) -> float:
         """The evidence behind a confidence; 0 where it is not known."""
-        return math.log(self._rivals / max(1.0 - confidence, 1e-300)) if confidence > 0.0 else 0.0
+        return math.log(self._ways / max(1.0 - confidence, 1e-300)) if confidence > 0.0 else 0.0
 
     def share(self, confidence: float) -> float:
         """How much of the evidence that is needed there is."""

@@ -100,7 +100,7 @@ class StudyStatistics:
             return planner, state
         if self.race is not None:
             return_unbeaten(race_of(self.settings, self.problem, planner.columns, state), state)
-        if planner.algorithm.evidence != "pairs":
+        if planner.algorithm.evidence not in ("pairs", "leaders"):
             return replace(planner, problem=keep_arms(self._full, planner.arms)), state
         anew = make_planner_for(self.settings, self._full, planner.arms, self._scaled)
         return anew, carry_over(planner, state, anew)

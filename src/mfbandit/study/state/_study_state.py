@@ -38,6 +38,7 @@ from mfbandit.study.state.rounds._round_record import (
     shapes_of,
 )
 from mfbandit.study.state.rounds._round_rows import cut_rows, list_rows
+from mfbandit.study.state.rounds._window import read_marks
 
 __all__ = ["StudyState"]
 
@@ -278,7 +279,7 @@ class StudyState(StudyChanges):
         return list_rows(self.planner, self.costs, self.state, rows)
 
     def _start_round(
-        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marked: Sequence[int] = ()
+        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marks: Sequence[int] = ()
     ) -> None:
         """Make a round the one being played, or end the study if it has no pulls."""
         self.round = Round(self.asked, rows, cut)
@@ -322,4 +323,4 @@ class StudyState(StudyChanges):
         rows = self.rows_with_starts(body["rows"])
         if self.book is not None:
             self.book.check(rows, body.get("blocks"))
-        self._start_round(rows, bool(body.get("cut", False)), opened, body.get("marked", ()))
+        self._start_round(rows, bool(body.get("cut", False)), opened, read_marks(body, len(rows)))

@@ -24,7 +24,7 @@ from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state.rounds._round import HoldUp, Row
 from mfbandit.study.state.rounds._round_record import MemoryDiff, read_round
 from mfbandit.study.state.rounds._round_rows import cut_rows, in_pieces, list_rows
-from mfbandit.study.state.rounds._window import Window
+from mfbandit.study.state.rounds._window import Window, write_marks
 
 __all__ = ["WideStudyState", "study_state_of"]
 
@@ -89,7 +89,7 @@ class WideStudyState(StudyState):
         return 0 < end <= self.round.barrier and (ends or self._waits or self.round.first + end <= settled)
 
     def _nothing_out(self) -> InFlight:
-        return InFlight(*(np.zeros(self.state.pulls.shape, dtype=np.int64) for _ in range(2)))
+        return InFlight(*(np.zeros(self.state.pulls.shape, dtype=np.int64) for _ in range(3)))
 
     def _fold(self) -> None:
         """Let the rows count whose turn it is and that are complete."""
@@ -110,18 +110,19 @@ class WideStudyState(StudyState):
                 self.race.enter(*self._rounds_out.pop(0))
             self.race.enter(*self._rounds_out.pop(0))
         start = self.round.folded
-        row, marked, rewards, paid = self.round.count_row()
+        row, mark, rewards, paid = self.round.count_row()
         k, m = row.cell
         if k >= 0:
             flying.pulls[k, m] -= row.size
-            flying.marked[k, m] -= marked * row.size
+            flying.marked[k, m] -= mark % 2 * row.size
+            flying.leading[k, m] -= mark // 2 * row.size
             before = state.pulls[k, m], state.sums[k, m], state.squares[k, m]
         for reward in rewards:
             if reward is not None:
                 self._count(row, reward)
         told = sum(reward is not None for reward in rewards)
-        if k >= 0 and marked:
-            self._take_marked(k, m, before)
+        if k >= 0 and mark:
+            self._take_marked(k, m, mark, before)
         state.clock[PULLS] += told
         self.costs.pay(row, told)
         # What is left to spend must not depend on how many of those called off had been handed out.
@@ -160,11 +161,11 @@ class WideStudyState(StudyState):
         if self.race is not None:
             self.race.count(row, reward)
 
-    def _take_marked(self, k: int, m: int, before: tuple[Any, Any, Any]) -> None:
+    def _take_marked(self, k: int, m: int, mark: int, before: tuple[Any, Any, Any]) -> None:
         """Enter the rewards of a marked row."""
         state, (n, sums, squares) = self.state, before
         gained = state.sums[k, m] - sums, state.squares[k, m] - squares
-        self._ahead.take_marked(state, k, m, float(state.pulls[k, m] - n), *gained)
+        self._ahead.take_marked(state, k, m, mark, float(state.pulls[k, m] - n), *gained)
 
     @property
     def _ahead(self) -> Ahead:
@@ -201,9 +202,7 @@ class WideStudyState(StudyState):
         if self._diff is None:
             self._diff = MemoryDiff(state)
         self._judge_race_again()
-        planned: list[Row] = []
-        marked: list[int] = []
-        cut = False
+        planned, marks, cut = list[Row](), list[int](), False
         if not self._stops:
             started = time.perf_counter()
             arguments = planner.problem, planner.algorithm.params, state, self._room_for_copy(), self._flying
@@ -216,16 +215,16 @@ class WideStudyState(StudyState):
             most = rows_at_once(self._ahead, self.settings.width, planner.algorithm.rows)
             listed = in_pieces(planner.out[: min(rows, most)].tolist(), self)
             planned, cut = self._planned_rows(listed)
-            # Rows of a race are never marked, and others are as many as were planned, or fewer.
-            marked = [number for number in range(min(len(planned), len(listed))) if listed[number][3]]
+            # Those of a race are never marked.
+            marks = [row[3] for row in listed[: len(planned)]] if race is None else [0] * len(planned)
         opened = [] if race is None else race.opened(state, opened_before)
         known: dict[str, Any] = {"counted": self.round.first + self.round.folded}
-        known |= {"marked": marked} if marked else {}
+        known |= write_marks(marks)
         if self._changes and self._spared:
             known["spared"] = self._spared
         record = self._record(planned, cut, opened, self._changes, known)
         self._changes = {}
-        self._start_round(planned, cut, opened, marked)
+        self._start_round(planned, cut, opened, marks)
         return record
 
     def _planned_rows(self, rows: list[list[int]]) -> tuple[list[Row], bool]:
@@ -257,10 +256,10 @@ class WideStudyState(StudyState):
         return self._copy[1]
 
     def _start_round(
-        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marked: Sequence[int] = ()
+        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marks: Sequence[int] = ()
     ) -> None:
         """Add a round to those that are out, or end the study if it has no pulls."""
-        self.round.add(rows, marked, cut)
+        self.round.add(rows, marks, cut)
         self.ends_empty = not rows
         for arm in {row.arm for row in rows} & self._failing.keys():
             self.round.call_off(arm, self._failing[arm][0] - self.round.first)
@@ -268,7 +267,7 @@ class WideStudyState(StudyState):
             self.state = self.race.with_rows(self.state, rows)
             self._rounds_out.append(([list(one) for one in opened], rows))
         if rows:
-            self._enter_flying(list(zip(rows, [number in marked for number in range(len(rows))], strict=True)))
+            self._enter_flying(list(zip(rows, marks, strict=True)))
             self._cut = cut and not self.settings.spends
         elif cut and self.round.next_end > 0:
             self._cut = True
@@ -312,13 +311,14 @@ class WideStudyState(StudyState):
         """What all pulls that were planned cost, those without a result among them."""
         return float(self.state.spent[0]) + self._cost_out() - self._spared
 
-    def _enter_flying(self, rows: Iterable[tuple[Row, bool]]) -> None:
+    def _enter_flying(self, rows: Iterable[tuple[Row, int]]) -> None:
         """Note which streams have pulls out."""
-        for row, marked in rows:
+        for row, mark in rows:
             k, m = row.cell
             if k >= 0:
                 self._flying.pulls[k, m] += row.size
-                self._flying.marked[k, m] += marked * row.size
+                self._flying.marked[k, m] += mark % 2 * row.size
+                self._flying.leading[k, m] += mark // 2 * row.size
 
     def _keep_arms(self, arms: list[int]) -> None:
         """Keep the statistics of some arms; what is out of others will not count."""

@@ -1,4 +1,4 @@
-"""Logs of format 1, where an algorithm's memory was one block of numbers: how it becomes fields with names.
+"""Logs of older versions. In format 1 an algorithm's memory was one block of numbers: how it becomes fields with names.
 
 The block of every policy is described once, as the places in it that the numbers of a field come from. Its own
 whole numbers followed the two of the clock.
@@ -19,7 +19,7 @@ from mfbandit.algorithms.mf_toptwo import TopTwoMemory
 from mfbandit.core import State, fields
 from mfbandit.errors import StorageError
 
-__all__ = ["drop_unrecorded", "enter_clock", "enter_flat", "is_flat"]
+__all__ = ["ADDED", "drop_unrecorded", "enter_clock", "enter_flat", "is_flat"]
 
 Places = dict[str, npt.NDArray[np.int64]]
 
@@ -41,6 +41,8 @@ _PER_ARM = (
 )
 _PER_ROW = ("row_arm", "row_distance", "row_active", "row_pulls", "row_sums", "row_squares")
 _STATISTICS = ("pulls", "sums", "squares")
+#: Fields that were added later; all zeros in studies that are older, which declare no leaders.
+ADDED = {"row_leads", "victories.led", *(f"leaders.{name}" for name in ("known", "arm", *_STATISTICS))}
 
 
 def is_flat(memory: dict[str, Any]) -> bool:

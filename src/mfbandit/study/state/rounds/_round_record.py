@@ -22,7 +22,7 @@ import numpy.typing as npt
 from mfbandit.core import Ints, State, fields, kept_numbers
 from mfbandit.errors import StorageError
 from mfbandit.storage import ALL_NOTES, CHANGES, CHECKPOINT
-from mfbandit.study.state.rounds._format_1 import drop_unrecorded, enter_clock, enter_flat, is_flat
+from mfbandit.study.state.rounds._format_1 import ADDED, drop_unrecorded, enter_clock, enter_flat, is_flat
 
 __all__ = [
     "MemoryDiff",
@@ -66,7 +66,9 @@ class RoundRecord(TypedDict, total=False):
     counted: int
     """How many pulls had counted when it was planned, where others were out."""
     marked: list[int]
-    """The rows whose rewards are marked, where others were out: see `mfbandit.core.Ahead`."""
+    """The rows whose rewards have mark 1, where others were out: see `mfbandit.core.Ahead`."""
+    leading: list[int]
+    """Those with mark 2."""
     spared: float
     """What pulls cost that were called off before they were handed out, where others were out and arms have changed."""
     opened: list[list[int]]
@@ -199,18 +201,17 @@ def check_layout(state: State, body: RoundRecord) -> None:
     if "layout" not in body:
         return
     shapes, stored = shapes_of(state), body["layout"]
-    if stored == shapes:
-        return
     faults = [f"{name!r} is kept no more" for name in stored if name not in shapes]
-    faults += [f"{name!r} is new" for name in shapes if name not in stored]
+    faults += [f"{name!r} is new" for name in shapes if name not in stored and name not in ADDED]
     faults += [
         f"{name!r} has shape {shapes[name]}, not {shape}"
         for name, shape in stored.items()
         if name in shapes and shapes[name] != shape
     ]
-    raise StorageError(
-        f"the log was written by a version of the policy that remembers something else: {'; '.join(faults)}"
-    )
+    if faults:
+        raise StorageError(
+            f"the log was written by a version of the policy that remembers something else: {'; '.join(faults)}"
+        )
 
 
 def extent_of(body: RoundRecord) -> float:

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify
+from typing import Any
 
 from mfbandit.study.state.rounds._round import Round, Row
 
-__all__ = ["Window"]
+__all__ = ["Window", "read_marks", "write_marks"]
 
 #: Rows that have counted are forgotten when there are more than so many of them.
 _KEPT = 256
+#: The marks of rows, by the names that the record of a round has for them.
+_BITS = {"marked": 1, "leading": 2}
+
+
+def write_marks(marks: Sequence[int]) -> dict[str, Any]:
+    """What the record of a round says of the marks of its rows.
+
+    Examples
+    --------
+    >>> write_marks([0, 1, 3])
+    {'marked': [1, 2], 'leading': [2]}
+    """
+    rows = {name: [row for row, mark in enumerate(marks) if mark & bit] for name, bit in _BITS.items()}
+    return {name: found for name, found in rows.items() if found}
+
+
+def read_marks(body: Mapping[str, Any], rows: int) -> list[int]:
+    """The marks of the rows of a round, of which there are so many, by its record."""
+    return [sum(bit for name, bit in _BITS.items() if row in body.get(name, ())) for row in range(rows)]
 
 
 class Window(Round):
     """The pulls that were planned and have not all counted, numbered by their place from the first row on."""
 
-    __slots__ = ("_ready", "begins", "lasts", "marked")
+    __slots__ = ("_ready", "begins", "lasts", "marks")
 
     def __init__(self, first: int) -> None:
         super().__init__(first, (), False)
         self.rows: list[Row] = []
-        #: Whether the rewards of each row are marked: see `mfbandit.core.Ahead`.
-        self.marked: list[bool] = []
+        #: What the rewards of each row are marked as: see `mfbandit.core.Ahead`.
+        self.marks: list[int] = []
         #: Whether it is the last of its round.
         self.lasts: list[bool] = []
         #: Whether the next row to count is the first of its round.
@@ -30,21 +50,21 @@ class Window(Round):
         #: Places before this one have their results, or need none.
         self._ready = 0
 
-    def add(self, rows: Sequence[Row], marked: Collection[int], cut: bool) -> None:
-        """Add a round; `marked` are the rows whose rewards are marked."""
+    def add(self, rows: Sequence[Row], marks: Sequence[int], cut: bool) -> None:
+        """Add a round; `marks` are those of its rows."""
         if len(self.rows) > _KEPT and self.row > len(self.rows) // 2:
             self._forget_counted()
         for number, row in enumerate(rows):
             self.size += row.size
             self.rows.append(row)
             self.ends.append(self.size)
-            self.marked.append(number in marked)
+            self.marks.append(marks[number])
             self.lasts.append(number == len(rows) - 1)
         self.cut = cut
 
     def leave_out_number(self) -> None:
         """Let the next round begin one later, as if a pull of nobody had been called off."""
-        self.add([Row(-1, -1, 1, 0, (-1, -1), 0.0, 0.0)], (), self.cut)
+        self.add([Row(-1, -1, 1, 0, (-1, -1), 0.0, 0.0)], (0,), self.cut)
         self.waiting[self.size - 1] = None
 
     @property
@@ -63,18 +83,18 @@ class Window(Round):
             self._ready += 1
         return self._ready >= self.next_end > 0
 
-    def count_row(self) -> tuple[Row, bool, list[float | None], int]:
-        """Let the first row count: the row, whether marked, its rewards, and how many called off had been out.
+    def count_row(self) -> tuple[Row, int, list[float | None], int]:
+        """Let the first row count: the row, its mark, its rewards, and how many called off had been out.
 
         What was told of their costs is for `take_costs`.
         """
-        row, marked, end = self.rows[self.row], self.marked[self.row], self.ends[self.row]
+        row, mark, end = self.rows[self.row], self.marks[self.row], self.ends[self.row]
         places = range(self.folded, end)
         paid = sum(self.waiting[place] is None and place in self.paid for place in places)
         self.begins = self.lasts[self.row]
         self.folded = end
         self.row += 1
-        return row, marked, [self.waiting.pop(place) for place in places], paid
+        return row, mark, [self.waiting.pop(place) for place in places], paid
 
     def take_costs(self, start: int, rewards: Sequence[float | None]) -> list[tuple[bool, float | None, float]]:
         """What was told of the costs of a row that has counted: if it counts, its cost, what failed attempts cost."""
@@ -106,9 +126,9 @@ class Window(Round):
             self.leases.pop(place, None)
         return found
 
-    def rows_out(self) -> list[tuple[Row, bool]]:
-        """The rows that have not counted, and whether they are marked."""
-        return list(zip(self.rows[self.row :], self.marked[self.row :], strict=True))
+    def rows_out(self) -> list[tuple[Row, int]]:
+        """The rows that have not counted, and their marks."""
+        return list(zip(self.rows[self.row :], self.marks[self.row :], strict=True))
 
     def relabel(self, cells: dict[tuple[int, int], tuple[int, int]]) -> None:
         """Find where the statistics of rows that are out lie now that other arms are in play."""
@@ -128,7 +148,7 @@ class Window(Round):
     def _forget_counted(self) -> None:
         """Number places from the first row on that has not counted."""
         past, gone = self.folded, self.row
-        del self.rows[:gone], self.marked[:gone], self.lasts[:gone], self.ends[:gone]
+        del self.rows[:gone], self.marks[:gone], self.lasts[:gone], self.ends[:gone]
         self.ends[:] = [end - past for end in self.ends]
         self.first += past
         self.size -= past
