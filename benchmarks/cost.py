@@ -219,6 +219,7 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--instances", nargs="*", default=list(DELTAS))
     parser.add_argument("--delta", type=float, help="instead of the usual delta of each instance")
     parser.add_argument("--policies", nargs="*", help="instead of all")
@@ -236,7 +237,7 @@ def main() -> None:
         for policy in arguments.policies or policies(instance):
             started = time.perf_counter()
             trials = trials_for(instance, policy, arguments.trials)
-            rows.append(measure(instance, policy, arguments.delta or DELTAS.get(name, 0.05), trials))
+            rows.append(measure(instance, policy, arguments.delta or DELTAS.get(name, 0.05), trials, arguments.seed))
             print(f"{name} {policy} {time.perf_counter() - started:.1f} s", file=sys.stderr, flush=True)
         table(rows)
         everything += rows
