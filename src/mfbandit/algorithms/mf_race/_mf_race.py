@@ -19,7 +19,7 @@ from typing import ClassVar
 from mfbandit.algorithms._policy import Policy
 from mfbandit.algorithms.mf_race._race_answer import recommend
 from mfbandit.algorithms.mf_race._race_bets import look_bets, near_bets, start_bets
-from mfbandit.algorithms.mf_race._race_early import at_once, farther, fewest, is_out_of_reach, note_behind
+from mfbandit.algorithms.mf_race._race_early import at_once, farther, fewest, first_blocks, is_out_of_reach, note_behind
 from mfbandit.algorithms.mf_race._race_lanes import (
     TRIED,
     first_of,
@@ -224,7 +224,7 @@ def plan(problem: Arrays, params: RaceParams, state: State, out: Ints) -> int:
     if is_stuck(problem, params, state, lane):
         return 0
     if params.early or params.limit < math.inf:
-        note_behind(problem, state, lane)
+        note_behind(problem, params, state, lane)
     if params.early or is_out_of_reach(problem, params, state, lane):
         return early_rows(problem, params, state, lane, out)
     leader = max(0, first_of(problem, state, lane, -1))
@@ -324,6 +324,7 @@ class MFRace(Policy):
             pauses=self.pauses,
             early=self.early and not normal,
             limit=math.inf if normal else goal.max_cost,
+            first=first_blocks(goal.max_cost, problem.cost[:, problem.truest]),
             # What is spent in a lane is not lost where the truest goes on from there.
             tried=1.0 if problem.blocks.continues else TRIED,
         )

@@ -15,18 +15,34 @@ from mfbandit.algorithms.mf_race._race_memory import RaceParams, gap_bound
 from mfbandit.confidence.race import ascending
 from mfbandit.core import Arrays, Floats, State, kernel
 
-__all__ = ["at_once", "farther", "fewest", "is_out_of_reach", "note_behind"]
+__all__ = ["at_once", "farther", "fewest", "first_blocks", "is_out_of_reach", "note_behind"]
 
 #: Whoever is within that part of the least product is measured in the same round.
 _TOGETHER = 0.05
 #: So many more blocks than an arm has are measured at once, as a part of them.
 _AT_ONCE = 0.05
-#: Everybody is measured on so many blocks first.
-_FIRST = 4
+#: Everybody is measured on so many blocks first; on no fewer than the second number if little may be spent.
+_FIRST, _FEWEST = 4, 2
 #: Larger likelihood ratios than exp of that are not told apart.
 _MOST = 40.0
 #: A certificate is out of reach if it will cost so many times what is left: forecasts are rough, and mostly too high.
 _BEYOND = 1.5
+
+
+def first_blocks(limit: float, costs: Floats) -> int:
+    """On how many blocks to measure everybody first, where arms cost so much each and so much may be spent.
+
+    With little money it is as many as successive rejects would take in its first phase.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [first_blocks(limit, np.ones(14)) for limit in (30.0, 70.0, 140.0, math.inf)]
+    [2, 2, 4, 4]
+    """
+    harmonic = 0.5 + sum(1.0 / i for i in range(2, costs.size + 1))
+    phase = (limit / float(costs.sum()) - 1.0) / harmonic
+    return int(math.ceil(min(max(phase, _FEWEST), _FIRST)))
 
 
 @kernel
@@ -86,7 +102,7 @@ def root_against(problem: Arrays, state: State, lane: int, arm: int) -> float:
 
 
 @kernel
-def note_behind(problem: Arrays, state: State, lane: int) -> None:
+def note_behind(problem: Arrays, params: RaceParams, state: State, lane: int) -> None:
     """Note how many times as far as each arm others are measured first."""
     memory, size = state.own.early, 0
     leader = first_of(problem, state, lane, -1)
@@ -101,7 +117,7 @@ def note_behind(problem: Arrays, state: State, lane: int) -> None:
             size += 1
     ascending(memory.sorted, size)
     for arm in range(state.pulls.shape[0]):
-        if arm != leader and racing(state, arm) and planned(state, arm, lane) >= _FIRST:
+        if arm != leader and racing(state, arm) and planned(state, arm, lane) >= params.first:
             rank = 1 + better_ones(memory.sorted, size, memory.sums[lane, arm] / max(1, memory.upto[lane, arm]))
             memory.times[arm] = rank * root_against(problem, state, lane, arm)
 
@@ -111,8 +127,8 @@ def blocks_to_beat(problem: Arrays, params: RaceParams, state: State, lane: int,
     """After how many blocks the leader will have beaten an arm, if its differences to it stay as they are."""
     memory, n = state.own.early, state.own.early.upto[lane, arm]
     most = float(problem.blocks.size) if problem.blocks.size > 0 else math.inf
-    if n < _FIRST:
-        return min(most, float(_FIRST))
+    if n < params.first:
+        return min(most, float(params.first))
     spread = spread_of(state, lane, arm)
     gained = worth(memory.sums[lane, arm] / n - gap_bound(problem, lane, memory.leader[lane] - 1, arm), spread)
     need = params.log_level - math.log(params.shares[lane] * max(params.leader_weight, params.pair_weight))

@@ -149,6 +149,8 @@ class RaceParams(NamedTuple):
     """Whether arms are always measured for a good answer before the certificate."""
     limit: float
     """What may be spent: arms are measured in that way, too, where the certificate will cost more."""
+    first: int
+    """On how many blocks everybody is measured first in that way."""
     tried: float
     """A lane is tried if it costs at most this part of the truest."""
 
