@@ -18,7 +18,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import binomtest
 
-import mfbandit as mf
+# numba-cuda may be older than NumPy, which dropped these names; a measuring script may give them back.
+for _old, _new in (("row_stack", "vstack"), ("in1d", "isin"), ("trapz", "trapezoid")):
+    if not hasattr(np, _old):
+        setattr(np, _old, getattr(np, _new))
+
+import mfbandit as mf  # noqa: E402  (after the names above)
 
 GAP = 0.1
 
@@ -48,6 +53,7 @@ def main() -> None:
     parser.add_argument("--deltas", type=float, nargs="+", default=(0.5, 0.2, 0.05))
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--most", type=float, default=2000.0)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -59,7 +65,8 @@ def main() -> None:
             for gaussian in (False, True):
                 for delta in given.deltas:
                     instance, most = case(arms, gaussian), given.most * arms
-                    runs = mf.simulate(instance, delta=delta, trials=given.trials, seed=given.seed, max_cost=most)
+                    options = {"trials": given.trials, "seed": given.seed, "device": given.device}
+                    runs = mf.simulate(instance, delta=delta, max_cost=most, **options)
                     wrong = int(np.sum(runs.wrong))
                     found = binomtest(wrong, given.trials, delta).proportion_ci()
                     share = f"{wrong / given.trials:.4f} ({found.low:.4f} to {found.high:.4f})"
