@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
+from mfbandit.certificate import read_race_certificate
 from mfbandit.cli import main
 from mfbandit.errors import InvalidInput, PolicyError, StudyError
+from mfbandit.model import read_question
 from mfbandit.study import verify_with_study
 from mfbandit.study.report._snapshot import snapshot
 from mfbandit.study.state._planner import Planner
@@ -120,6 +122,21 @@ def test_certificates_prove_it_and_forged_ones_do_not(results, name):
     assert not mf.verify(without).valid
 
 
+def test_the_cheapest_is_one_arm_however_well_the_rest_is_forged(results):
+    honest = results["cheapest-within"].certificate
+    for answer in ([*honest["answer"], "odd"], []):
+        # The claim, the words and the fingerprint are made for the forged answer, too.
+        forged = read_race_certificate({**honest, "answer": answer}).to_json()
+        assert forged["answer"] == answer
+        assert not mf.verify(forged).valid
+
+
+def test_labels_of_costs_are_read_back():
+    goal = mf.CheapestWithin([1e30, 0.12345678901, 3, 1e-7], slack=0.1234567891)
+    assert read_question(goal.label) == goal
+    assert mf.CheapestWithin([2, 0.5]).label == "cheapest-within:use_costs=2+0.5"
+
+
 def test_another_goal_is_no_claim_of_the_study(results):
     study = mf.create_study(problem(), **GOALS["top-m"])
     study.optimize(right, progress=False)
@@ -220,6 +237,10 @@ def test_another_epsilon_is_another_question_about_the_cheapest():
         ({"goal": "top-m"}, "goal='top-m' needs m="),
         ({"goal": "top-n", "m": 1}, "no goal is called 'top-n'; did you mean 'top-m'?"),
         ({"m": 2}, "goal='best' has no 'm'"),
+        (
+            {"goal": "cheapest-within", "use_costs": [("old", 1, 2)], "epsilon": 0.1},
+            "finite numbers >= 0, got ('old', 1",
+        ),
         ({"goal": mf.TopM(2), "m": 2}, "are both given: say it once"),
         ({"goal": "better-than", "control": "odl"}, "there is no arm 'odl' for a control; did you mean 'old'?"),
         ({"goal": "better-than:control"}, "options of a goal are written key=value"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -184,7 +185,7 @@ class CheapestWithin(Question):
         if isinstance(given, Mapping):
             kept: Any = tuple((str(arm), _use_cost(cost, str(arm))) for arm, cost in given.items())
         elif isinstance(given, Sequence) and not isinstance(given, str):
-            pairs = bool(given) and all(isinstance(one, (list, tuple)) for one in given)
+            pairs = bool(given) and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in given)
             kept = (
                 tuple((str(arm), _use_cost(cost, str(arm))) for arm, cost in given)
                 if pairs
@@ -200,8 +201,8 @@ class CheapestWithin(Question):
     @property
     def label(self) -> str:
         """The string form, which `goal=` reads back once a problem has put the costs in the order of its arms."""
-        costs = "+".join(f"{one[1] if isinstance(one, tuple) else one:g}" for one in self.use_costs)
-        return f"{self.name}:use_costs={costs}" + (f",slack={self.slack:g}" if self.slack else "")
+        costs = "+".join(_digits(one[1] if isinstance(one, tuple) else one) for one in self.use_costs)
+        return f"{self.name}:use_costs={costs}" + (f",slack={_digits(self.slack)}" if self.slack else "")
 
     def to_json(self) -> dict[str, Any]:
         """The question as a plain JSON object."""
@@ -249,6 +250,11 @@ def _use_cost(value: Any, arm: str) -> float:
     if not is_number(value) or not 0.0 <= value < math.inf:
         raise InvalidInput(f"use_costs must be finite numbers >= 0, got {value!r} for {arm!r}")
     return float(value)
+
+
+def _digits(number: float) -> str:
+    """A number with all its digits, and without a plus, which separates costs."""
+    return repr(number).removesuffix(".0").replace("e+", "e")
 
 
 QUESTIONS: dict[str, type[Question]] = {kind.name: kind for kind in (BetterThan, TopM, CheapestWithin)}
@@ -327,5 +333,5 @@ def _option(name: str, key: str, text: str) -> Any:
     if name == BetterThan.name:
         return text
     if key == "use_costs":
-        return [float(one) for one in text.split("+")]
+        return [float(one) for one in re.split(r"(?<![eE])\+", text)]
     return int(text) if key == "m" else float(text)

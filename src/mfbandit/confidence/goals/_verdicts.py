@@ -156,7 +156,7 @@ def _cheapest(question: CheapestWithin, race: Race, answer: list[int] | None) ->
         price=np.array(question.use_costs),
     )
     scores = race.scores(np.arange(arms))
-    chosen = shown.guess(log_delta, scores, within / race.problem.reward.span) if answer is None else answer[0]
+    chosen = answer[0] if answer else shown.guess(log_delta, scores, within / race.problem.reward.span)
     every = np.concatenate([shown.better.ravel(), shown.far.ravel(), shown.near.ravel()])
     levels = least_levels(lambda level: shown.settled(level, chosen), every)
     far = np.asarray((shown.far <= log_delta).any(axis=0))
@@ -164,7 +164,8 @@ def _cheapest(question: CheapestWithin, race: Race, answer: list[int] | None) ->
     # Whether an arm that is no cheaper is too far behind is not asked, and delta is not shared among such statements.
     for arm in np.flatnonzero(shown.price >= shown.price[chosen]).tolist():
         words[arm] = OPEN if levels[arm] > log_delta else "no cheaper"
-    certified = bool((levels <= log_delta).all())
+    # A claim of several arms, or of none, is not shown, whatever is shown of the first.
+    certified = bool((levels <= log_delta).all() and answer in (None, [chosen]))
     if levels[chosen] <= log_delta:
         # A cheaper one may turn out to be good, too.
         words[chosen] = "chosen" if certified else "good enough"
