@@ -243,6 +243,8 @@ def test_another_epsilon_is_another_question_about_the_cheapest():
         ),
         ({"goal": mf.TopM(2), "m": 2}, "are both given: say it once"),
         ({"goal": "better-than", "control": "odl"}, "there is no arm 'odl' for a control; did you mean 'old'?"),
+        ({"goal": "top-m:m=1,m=2"}, "m of goal='top-m' is given twice, in 'm=1,m=2': say it once"),
+        ({"goal": "top-m:m=1.5"}, "m of goal='top-m' must be a whole number, got '1.5'"),
         ({"goal": "better-than:control"}, "options of a goal are written key=value"),
         ({"goal": "cheapest-within", "use_costs": PRICES}, "needs an epsilon > 0"),
         ({"goal": "cheapest-within", "use_costs": [1, 2], "epsilon": 0.1}, "use_costs has 2 numbers for 4 arms"),
@@ -282,6 +284,8 @@ def test_the_command_line_runs_a_goal(tmp_path, capsys, monkeypatch):
     assert main(["run", str(tmp_path / "study.toml"), "--goal", "better-than"]) == 0
     assert main(["run", str(tmp_path / "study.toml"), "--goal", "top-m:m=1"]) == 2
     assert "exists with goal='better-than:control=aa', not 'top-m:m=1'" in capsys.readouterr().err
+    assert main(["run", str(tmp_path / "study.toml"), "--goal", "best"]) == 2
+    assert "exists with goal='better-than:control=aa', not 'best'" in capsys.readouterr().err
     assert main(["best", str(tmp_path / "study.db")]) == 0
     assert "Better than 'aa'" in capsys.readouterr().out
     assert main(["best", str(tmp_path / "study.db"), "--json"]) == 0

@@ -99,7 +99,8 @@ class GoalCertificate(RaceCertificate):
         if isinstance(asked, TopM):
             if near:
                 return f"no other arm has a true mean{over} that is higher than that of {names} by more than {near!r}"
-            return f"{names} have the {asked.m} highest true means of the {len(self.arms)} arms{over}"
+            highest = "has the highest true mean" if asked.m == 1 else f"have the {asked.m} highest true means"
+            return f"{names} {highest} of the {len(self.arms)} arms{over}"
         assert isinstance(asked, CheapestWithin)
         far = f"{near!r}" if not asked.slack else f"{near!r} less the slack of {asked.slack!r}"
         return (

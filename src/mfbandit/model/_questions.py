@@ -322,10 +322,13 @@ def _options(name: str, text: str) -> dict[str, Any]:
     for key, equals, value in pairs:
         if not equals or not key.strip() or not value.strip():
             raise InvalidInput(f"options of a goal are written key=value, got {text!r}")
+        if key.strip() in found:
+            raise InvalidInput(f"{key.strip()} of goal={name!r} is given twice, in {text!r}: say it once")
         try:
             found[key.strip()] = _option(name, key.strip(), value.strip())
         except ValueError:
-            raise InvalidInput(f"{key.strip()} of goal={name!r} must be a number, got {value.strip()!r}") from None
+            kind = "whole number" if key.strip() == "m" else "number"
+            raise InvalidInput(f"{key.strip()} of goal={name!r} must be a {kind}, got {value.strip()!r}") from None
     return found
 
 

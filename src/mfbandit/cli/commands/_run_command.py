@@ -55,7 +55,8 @@ def run(
     settings = file.settings if width is None else {**file.settings, "width": width}
     if goal is not None:
         # One that says all of it stands for all that the file says.
-        kept = {key: value for key, value in settings.items() if ":" not in goal or key not in _OF_GOALS}
+        whole = ":" in goal or goal == "best"
+        kept = {key: value for key, value in settings.items() if not whole or key not in _OF_GOALS}
         settings = {**kept, "goal": goal}
     settings = {"storage": file.storage, "allow_changed_policy": allow_changed_policy, **settings}
     opened = study_for(file.problem, settings, running.get("workers", 1))
