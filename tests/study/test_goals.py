@@ -220,6 +220,33 @@ def test_a_smaller_delta_lets_settled_arms_return():
     assert mf.verify(last.certificate).valid
 
 
+def test_one_lost_arm_does_not_end_the_race_of_the_others():
+    """Normal differences of an arm end with a cell that could not be had; others are compared with the control on."""
+    means = {"control": 0.5, "lost": 0.9, "better": 0.8, "worse": 0.2}
+
+    def normal(pull):
+        if (pull.arm, pull.block) == ("lost", 2):
+            raise RuntimeError("no answer")
+        return means[pull.arm] + 0.1 * np.random.default_rng([pull.block, len(pull.arm)]).normal()
+
+    of_normal = mf.Problem(list(means), [("test", 1.0)], reward=mf.Gaussian(), blocks="unlimited")
+    study = mf.create_study(of_normal, goal=mf.BetterThan("control"), on_failure="worst", retries=0)
+    result = study.optimize(normal, progress=False)
+    assert result.verdicts == {"lost": "open", "better": "better", "worse": "not better"}
+    assert result.status == "answered"
+    reasons = verify_with_study(result.certificate, study).reasons
+    assert len(reasons) == 1
+    assert "nothing shows where arm 'lost' stands" in reasons[0]
+
+
+def test_arms_neither_join_nor_leave_races_for_other_goals(results):
+    study = mf.create_study(problem(), **GOALS["top-m"])
+    study.optimize(right, progress=False)
+    for change in (lambda: study.retire("new"), lambda: study.add_arm("newest")):
+        with pytest.raises(StudyError, match=r"asks for goal='top-m' about its 4 arms, and arms join and leave races"):
+            change()
+
+
 def test_another_epsilon_is_another_question_about_the_cheapest():
     study = mf.create_study(problem(), **GOALS["cheapest-within"])
     study.extend(delta=0.01, epsilon=0.2)

@@ -214,7 +214,7 @@ class ChangingStudy(AskTell):
 
         def retires(settings: Settings) -> dict[str, Any]:
             out = [settings.problem.arms[k] for k in self._study_state.arms_out]
-            if not settings.arms_there and arm in out:
+            if not settings.arms_there and settings.question is None and arm in out:
                 raise StudyError(
                     f"arm {arm!r} need not be taken out of study {self.name!r}: it was shown not to be the best, and "
                     "is measured no more"
@@ -237,6 +237,11 @@ class ChangingStudy(AskTell):
             raise StudyError(
                 f"{what}: study {self.name!r} was made for its {many}, and {why}; make a new study of the arms "
                 "that you want, or a problem with blocks and most_arms=..., which has delta shared out for it"
+            )
+        if settings.question is not None:
+            raise StudyError(
+                f"{what}: study {self.name!r} asks for goal={settings.question.name!r} about its {many}, and arms join "
+                "and leave races for the best arm only; make a new study of the arms that you want"
             )
         if not settings.arms_there:
             raise StudyError(

@@ -17,7 +17,7 @@ from mfbandit.algorithms.settle._settle_bets import look_at_bets
 from mfbandit.algorithms.settle._settle_better import closest_to_control, settle_better
 from mfbandit.algorithms.settle._settle_cheapest import closest_to_first, settle_cheapest
 from mfbandit.algorithms.settle._settle_lanes import lane_to_race
-from mfbandit.algorithms.settle._settle_memory import ControlMemory, PairMemory, SettleParams, is_open
+from mfbandit.algorithms.settle._settle_memory import ControlMemory, PairMemory, SettleParams, drop, is_open
 from mfbandit.algorithms.settle._settle_scores import score
 from mfbandit.algorithms.settle._settle_sums import look_at_sums
 from mfbandit.algorithms.settle._settle_top import closest_across, settle_top
@@ -79,6 +79,14 @@ def is_stuck(problem: Arrays, params: SettleParams, state: State) -> bool:
 
 
 @kernel
+def leave_lost(problem: Arrays, params: SettleParams, state: State) -> None:
+    """Measure arms no longer of which nothing more can be shown: those that can be settled do not wait for them."""
+    for arm in range(state.pulls.shape[0]):
+        if arm != params.control and is_lost(problem, state, arm):
+            drop(state, arm)
+
+
+@kernel
 def caught_up(state: State, lane: int) -> bool:
     """Whether all who race were measured on all blocks that are open, or are."""
     for arm in range(state.pulls.shape[0]):
@@ -112,8 +120,10 @@ def plan(problem: Arrays, params: SettleParams, state: State, out: Ints) -> int:
     if settle(problem, params, state):
         return 0
     lane = lane_to_race(problem, params, state)
-    if lane == problem.truest and is_stuck(problem, params, state):
-        return 0
+    if lane == problem.truest:
+        if is_stuck(problem, params, state):
+            return 0
+        leave_lost(problem, params, state)
     if caught_up(state, lane):
         more = more_blocks(params, state, lane)
         if more == 0 and problem.blocks.size == 0:
@@ -123,7 +133,7 @@ def plan(problem: Arrays, params: SettleParams, state: State, out: Ints) -> int:
     rows = 0
     for arm in range(state.pulls.shape[0]):
         blocks = state.blocks.opened[lane] - planned(state, arm, lane)
-        if blocks > 0 and is_open(state, arm) and not (lane == problem.truest and is_lost(problem, state, arm)):
+        if blocks > 0 and is_open(state, arm):
             out[rows, 0], out[rows, 1], out[rows, 2] = arm, lane, blocks
             rows += 1
     return rows if rows > 0 or not any_out(state.own.flying) else WAIT
