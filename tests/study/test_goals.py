@@ -81,6 +81,12 @@ def test_what_is_shown_before_the_end():
     assert any("nothing shows where arm" in reason for reason in mf.verify(top.certificate).reasons)
 
 
+def test_no_more_is_to_come_than_all_blocks_cost():
+    result = mf.identify(problem(), right, progress=False, max_cost=40, delta=1e-9, **GOALS["top-m"])
+    assert result.status == "max_cost"
+    assert result.remaining_cost == 4 * 120 - 40
+
+
 def test_pages_say_what_is_settled(tmp_path):
     study = mf.create_study(problem(), max_cost=50, **GOALS["better-than"])
     assert snapshot(study)["sentence"] == "There is no answer yet: the study is still running."

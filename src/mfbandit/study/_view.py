@@ -214,12 +214,23 @@ class View:
         if self.settings.spends or self.status in ("certified", "answered"):
             return None
         ways = 1 if self.on_blocks else self._ways
-        return RemainingCost(ways, self.settings.delta).update(self.cost, self.confidence)
+        found = RemainingCost(ways, self.settings.delta).update(self.cost, self.confidence)
+        return None if found is None else min(found, self.cost_of_all)
 
     @property
     def _ways(self) -> int:
         """In how many ways the best arm can be beaten wrongly."""
         return chances(self.algorithm.evidence, len(self.arms))
+
+    @property
+    def cost_of_all(self) -> float:
+        """What is left to pay until all arms are known on all blocks of a finite set, and so for certain; else inf."""
+        size = int(self.arrays.blocks.size) if self.on_blocks else 0
+        if not size:
+            return math.inf
+        there, truest = self.settings.present, int(self.arrays.truest)
+        cells = (size - self.state.pulls[:, truest]) * self.arrays.cost[:, truest]
+        return float(cells.sum() if there is None else cells[there].sum())
 
     @property
     def _span(self) -> float:

@@ -166,6 +166,7 @@ class _Report(ABC):
             found.append(f"none better by more than {amount(bound, 2)}")
         ahead = None if self.spends else self.remaining_cost.update(view.cost, view.confidence)
         if ahead is not None:
+            ahead = min(ahead, view.cost_of_all)
             seconds = self.pace.seconds(view.cost, ahead)
             found.append(f"about {amount(ahead, 2)} to go" + ("" if seconds is None else f", {duration(seconds)}"))
         return found
