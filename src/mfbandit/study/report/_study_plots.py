@@ -97,7 +97,9 @@ def differences(result: Result, *, title: str = "") -> Figure:
         Of more than 40 arms only the closest are shown.
     """
     if not result.differences:
-        raise InvalidInput("there are no differences to draw: the study is not on blocks, or has no results yet")
+        raise InvalidInput(
+            "there are no differences to draw: the study is not on blocks, has no results yet, or asks for the m best"
+        )
     shown = sorted(result.differences.items(), key=lambda one: (one[1][0], one[1][1]), reverse=True)[-_MOST_ARMS:]
     finite = [end for _, ends in shown for end in ends if math.isfinite(end)] or [0.0, 1.0]
     margin = 0.05 * (max(finite) - min(finite)) or 1.0
