@@ -86,8 +86,9 @@ def test_differences_are_those_of_the_grades(seed, workers, tmp_path):
     truths = {name: sum(world.score(name, item) for item in range(60)) for name in world.names}
     assert truths[result.best] == max(truths.values())
     assert mf.verify(result.certificate).valid
-    # Every answer is made once, and every distinct answer graded once at most.
-    assert len(world.made) == len(set(world.made))
+    # Every answer is made once, and every distinct answer graded once at most. When a study has its answer, whoever
+    # waits for a call that is called off may begin it again before it is called off, too.
+    assert len(world.made) - len(set(world.made)) <= (0 if workers == 1 else 1)
     assert len(world.graded) == len(set(world.graded)) < result.pulls / 2.5
     [bill] = judging.bill().graders
     if workers == 1:  # calls that are out when the answer is found may be called off
