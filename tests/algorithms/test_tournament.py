@@ -76,8 +76,8 @@ def test_it_does_so_for_variants(monkeypatch: pytest.MonkeyPatch, name: str, arm
 
 
 @pytest.mark.parametrize("policy", ["lucb-c", "lucb-top", "lucb-c:bound=gaussian"])
-def test_it_does_so_for_normal_rewards(monkeypatch: pytest.MonkeyPatch, policy: str) -> None:
-    for seed in range(3):
+def test_it_does_so_for_normal_rewards(monkeypatch: pytest.MonkeyPatch, policy: str, times: int) -> None:
+    for seed in range(times):
         instance = random_instance(50, 3, seed, normal=True)
         tree, scan = both_ways(monkeypatch, instance, policy, trials=3, max_pulls=30_000, trace=15_000)
         assert same(tree, scan)

@@ -111,11 +111,11 @@ def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, cho
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name):
+def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name, times):
     rng = np.random.default_rng(7)
     grid, proven = compiled(lowest_on_grid, store=False), compiled(infimum, store=False)
     gaps = []
-    for _ in range(800):
+    for _ in range(400 * times):
         arrays, evidence, epsilon, state, chosen, at, truth = random_case(rng, name)
         low, high = (epsilon, 1.0)
         if arrays.reward_code == GAUSSIAN:
@@ -128,7 +128,7 @@ def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name):
         # Far beyond any use, ratios of several leaders that are cut may make the bound smaller than it could be.
         if math.isfinite(bound) and lowest < (20.0 if chosen.leaders.known[0] else 600.0):
             gaps.append(lowest - bound)
-    assert len(gaps) > 80
+    assert len(gaps) > 40
     assert np.quantile(gaps, 0.99) < 0.05
 
 
@@ -146,11 +146,11 @@ def test_prove_and_refute_agree_with_the_infimum():
             assert below.status != REFUTED
 
 
-def test_cells_bound_every_point_inside_them():
+def test_cells_bound_every_point_inside_them(times):
     rng = np.random.default_rng(11)
     value = compiled(log_evidence, store=False)
     for name in KINDS:
-        for _ in range(1000):
+        for _ in range(500 * times):
             arrays, evidence, epsilon, state, chosen, at, _ = random_case(rng, name)
             low = rng.uniform(epsilon, 1)
             high = rng.uniform(low, 1)
