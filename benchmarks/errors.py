@@ -131,9 +131,7 @@ def main() -> None:
     made = [make() for make in INSTANCES]
     told = [f"- **{one.name}**: {inspect.getdoc(make)}" for make, one in zip(INSTANCES, made, strict=True)]
     print(PAGE.format(delta=DELTA, trials=arguments.trials, most=MAX_COST, instances="\n".join(told)))
-    print(
-        "| instance | policies | most wrong | error rate below | unfinished | cost of mf-toptwo | of others |"
-    )
+    print("| instance | policies | most wrong | error rate below | unfinished | cost of mf-toptwo | of others |")
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: |", flush=True)
     cases = [
         (place, policy)
