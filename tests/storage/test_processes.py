@@ -200,12 +200,14 @@ def test_many_open_a_new_storage_at_once(url: str) -> None:
 
 def test_a_process_that_is_killed_after_it_has_changed_a_study(url: str, tmp_path: Path) -> None:
     lanes = [("quick", 0.1, 0.02), ("only", 1.0)]
-    problem = mf.Problem(["a", "b", "c"], lanes, mf.Gaussian(), blocks="unlimited")
+    # A race on rewards with a range in one database, on normal ones in the other.
+    reward = mf.Bounded(0, 1, swing=0.5) if url.startswith("sqlite") else mf.Gaussian()
+    problem = mf.Problem(["a", "b", "c"], lanes, reward, blocks="unlimited")
 
     def play(study: mf.Study) -> None:
         while pulls := study.ask(3):
             for pull in pulls:
-                noise = random.Random(f"{pull.block} {pull.arm}").gauss(0.0, 0.1)
+                noise = random.Random(f"{pull.block} {pull.arm}").uniform(-0.1, 0.1)
                 study.tell(pull, 0.3 + 0.2 * pull.arm_index + noise)
 
     study = create_study(problem, storage=url, delta=0.3, epsilon=0.1, max_cost=1e5, width=3, most_arms=4)
