@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from mfbandit.study.state import _planner
+
 #: Files that take the longest, longest first: started last, one of them would keep a single worker busy at the end.
 #: The first compiles what others then find on disk.
 LONG = (
@@ -82,6 +84,12 @@ def pytest_runtest_teardown(item, nextitem):
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
         gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def short_studies_stay_uncompiled():
+    """A study compiles its policy beside its pulls as soon as that may pay. Most studies of tests are over before."""
+    _planner._LOOK_AFTER_SECONDS = 1.0
 
 
 @pytest.fixture(scope="session")
