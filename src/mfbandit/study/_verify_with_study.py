@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["verify_with_study"]
 
+#: If planning by the plain text has taken so long, it goes on by the compiled one: that takes some seconds to make.
+_LONG_SECONDS = 2.0
+
 #: What a round decides, in its record; the rest is what the policy noted for itself.
 _DECIDED = ("rows", "counted", "marked", "leading", "cut", "arms", "broken", "added", "opened", "blocks")
 
@@ -142,7 +145,7 @@ def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
             theirs = read_round(record.text)
             if "state" in theirs:
                 _pay_for_what_was_out(study_state, float(theirs["state"]["spent"][0]))
-            study_state.planner.compile_once(study_state.state)
+            _compile_for_long(study_state)
             _check_planned(study_state.plan(), record)
         else:
             if record.kind == RESULT:
@@ -150,6 +153,12 @@ def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
             study_state.apply([record])
         digest.add([record])
         yield study_state, digest
+
+
+def _compile_for_long(study_state: StudyState) -> None:
+    """Compile the policy of a study that takes long to play again."""
+    if study_state.planning_seconds > _LONG_SECONDS:
+        study_state.planner.compile_once(study_state.state)
 
 
 def _check_planned(planned: Record | None, record: Record) -> None:
@@ -164,10 +173,10 @@ def _wide_moments(
     study_state: WideStudyState, log: Log, check: RewardCheck, digest: LogDigest
 ) -> Iterator[tuple[StudyState, LogDigest]]:
     """The same where rounds are planned while others are out: each as soon as it can be."""
-    study_state.planner.compile_once(study_state.state)
     planned = study_state.next_record()
     for record in log.read(0):
         if record.kind == ROUND:
+            _compile_for_long(study_state)
             _check_planned(planned, record)
             planned = study_state.next_record()
         else:
