@@ -27,9 +27,9 @@ def grade(pull):
 def ask(question, **options):
     """Ask, and print the answer and what it rests on."""
     result = mf.identify(PROBLEM, grade, progress=False, **options)
-    print(f"{question}\n  {result}")
-    checked = mf.verify(result.certificate)
-    print(f"  {result.cost:.0f} of {len(RIGHT) * 600} answers were graded; verified: {checked.valid}\n")
+    print(question, *str(result).splitlines(), sep="\n  ")
+    proof = "the certificate holds" if mf.verify(result.certificate).valid else "nothing is proven yet"
+    print(f"  {result.cost:.0f} of {len(RIGHT) * 600} answers were graded; {proof}.\n")
     return result
 
 

@@ -11,7 +11,8 @@ import pytest
 import mfbandit as mf
 from mfbandit.study import create_study, import_study, load_study
 
-LAST, FAILING = 31, (5, 40)
+#: Where a run dies, whose first attempts fail, and what had been paid for before.
+LAST, FAILING, PAID = 31, (5, 40), (7, 42)
 LANES = [mf.Fidelity("3", 3.0, 0.3, pair_bias=0.02), mf.Fidelity("9", 9.0, continues=True)]
 PROBLEM = mf.Problem(["a", "b", "c"], LANES, mf.Gaussian(), blocks="unlimited", order="shared")
 KILLED = """
@@ -35,7 +36,7 @@ class Training:
     def __init__(self, dies: bool = False) -> None:
         self.dies, self.failed = dies, set()
 
-    def __call__(self, pull: mf.Pull) -> float:
+    def __call__(self, pull: mf.Pull) -> mf.Outcome:
         state = Path(pull.folder) / "state"
         known = state.read_text() if state.exists() else ""
         assert known == (pull.done or "")
@@ -47,7 +48,8 @@ class Training:
             raise Busy("busy")
         state.write_text(pull.fidelity)
         noise = random.Random(f"{pull.block_seed} {pull.arm}").gauss(0.0, 0.1)
-        return 0.1 * pull.arm_index + random.Random(pull.block_seed).gauss(0.0, 1.0) + noise
+        reward = 0.1 * pull.arm_index + random.Random(pull.block_seed).gauss(0.0, 1.0) + noise
+        return mf.Outcome(reward, cost=0.0, usual=False) if pull.id in PAID else mf.Outcome(reward)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -74,4 +76,8 @@ def test_a_run_that_is_killed_leaves_folders_and_costs_of_failures_as_they_are(u
     for one in (study, load_study(url), import_study(tmp_path / "study.jsonl")):
         assert one.cost == pytest.approx(alone.cost)
         assert one.cost - one.to_frame()["cost"].sum() == pytest.approx(len(FAILING) * Busy.cost)
-        assert one.to_frame()["reward"].tolist() == alone.to_frame()["reward"].tolist()
+        frame = one.to_frame().set_index("pull")
+        assert frame["reward"].tolist() == alone.to_frame()["reward"].tolist()
+        assert frame.loc[list(PAID), "cost"].tolist() == [0.0, 0.0]
+        assert frame.loc[list(FAILING), "attempt"].tolist() == [2, 2]
+        assert (frame["duration"] >= 0.0).all()
