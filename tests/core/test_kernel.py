@@ -1,13 +1,15 @@
 """Kernels run as plain Python and compiled, slots are filled through every level, changes are noticed."""
 
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from mfbandit.core import _kernels as module
-from mfbandit.core._part_code import part_compiler
+from mfbandit.core import by_reference, keep_alive
 from mfbandit.core._random import mix
+from mfbandit.core.kernels import _kernels as module
+from mfbandit.core.kernels._part_code import part_compiler
 from mfbandit.kernel import bind, compiled, digest, kernel, slot, wrapped_product, wrapped_sum
 
 RATE = 3
@@ -188,3 +190,38 @@ def test_a_part_can_be_stored_for_other_entries(monkeypatch, tmp_path):
         assert sum(dispatcher.stats.cache_hits.values()) == hits
     # As an entry, the same kernel needs other code.
     assert compiled(square)(7) == square(7) == 49
+
+
+class Inner(NamedTuple):
+    counts: np.ndarray
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    weights: np.ndarray
+    scale: float
+
+
+@kernel
+def weighed(outer):
+    total = 0.0
+    for i in range(len(outer.weights)):
+        total += outer.inner.counts[i] * outer.weights[i]
+    return outer.scale * total
+
+
+@kernel
+def weighed_later(size, given):
+    made = Outer(inner=Inner(np.full(size, 2.0)), weights=np.arange(size) * 1.0, scale=0.5)
+    outer = by_reference(made)
+    taken = 0.0
+    for _ in range(10):
+        taken += np.full(size, 7.0)[0]  # takes the room of arrays that were let go
+    total = weighed(outer) + weighed(given) + 0.0 * taken
+    keep_alive(made)
+    return total
+
+
+def test_tuples_of_arrays_are_handed_on_by_reference():
+    given = Outer(Inner(np.array([1.0, 2.0])), np.array([3.0, 4.0]), 2.0)
+    assert compiled(weighed_later, store=False)(1000, given) == weighed_later(1000, given) == 499_500.0 + 22.0

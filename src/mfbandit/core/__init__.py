@@ -7,8 +7,8 @@ An algorithm is a pair of kernels that play one round of a bandit loop::
 
 `plan` is deterministic and may keep notes in the state, in fields that the algorithm declares (`Layout`); rewards
 enter only through `observe`. The same text is run step by step by a study, compiled over thousands of simulated
-trials, and on a GPU. Kernels, their rules and their compilation are in `mfbandit.core._kernels`, the only file that
-knows numba.
+trials, and on a GPU. Kernels, their rules and their compilation are in `mfbandit.core.kernels`, which alone knows
+numba.
 
 What stands here is for other rooms; modules with an underscore are private to this one, which imports only from
 the rooms above it in CONTRIBUTING.md.
@@ -46,19 +46,6 @@ from mfbandit.core._blocks import (
     reward_at,
     tally_block,
     with_deep_rows,
-)
-from mfbandit.core._device_code import cuda_module, on_device
-from mfbandit.core._kernels import (
-    bind,
-    compiled,
-    compiled_or_plain,
-    digest,
-    kernel,
-    parts,
-    product,
-    slot,
-    wrapped_product,
-    wrapped_sum,
 )
 from mfbandit.core._layouts import (
     Layout,
@@ -101,6 +88,22 @@ from mfbandit.core._state import (
     tally,
     tally_all,
 )
+from mfbandit.core.kernels import (
+    bind,
+    by_reference,
+    compiled,
+    compiled_or_plain,
+    cuda_module,
+    digest,
+    keep_alive,
+    kernel,
+    on_device,
+    parts,
+    product,
+    slot,
+    wrapped_product,
+    wrapped_sum,
+)
 
 __all__ = [
     "BERNOULLI",
@@ -136,6 +139,7 @@ __all__ = [
     "block_order",
     "block_room",
     "block_seed",
+    "by_reference",
     "clear_blocks",
     "clear_rest",
     "compiled",
@@ -151,6 +155,7 @@ __all__ = [
     "has_blocks",
     "integers",
     "is_led",
+    "keep_alive",
     "keep_arms",
     "kept_numbers",
     "kernel",

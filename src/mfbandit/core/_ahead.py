@@ -18,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mfbandit.core._kernels import bind, kernel, slot
 from mfbandit.core._layouts import layout, memory_blocks
 from mfbandit.core._problem_arrays import BERNOULLI, GAUSSIAN, Arrays, Floats, Ints
 from mfbandit.core._state import PULLS, State, derive, new_state
+from mfbandit.core.kernels._kernels import bind, kernel, slot
 
 if TYPE_CHECKING:
     from mfbandit.core._algorithm import Algorithm

@@ -9,9 +9,9 @@ from typing import Any
 
 from mfbandit._checks import is_number
 from mfbandit.core._ahead import Ahead
-from mfbandit.core._kernels import kernel
 from mfbandit.core._layouts import NoMemory
 from mfbandit.core._state import tally, tally_sums, tally_whole
+from mfbandit.core.kernels._kernels import kernel
 from mfbandit.errors import PolicyError
 from mfbandit.model import Question
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit.core._kernels import kernel
 from mfbandit.core._random import bits, trial_key, uniform
+from mfbandit.core.kernels._kernels import kernel
 from mfbandit.errors import InvalidInput
 
 __all__ = ["block_order", "block_seed", "lane_seed", "own_block", "shuffle"]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit.core._kernels import kernel
+from mfbandit.core.kernels._kernels import kernel
 
 if TYPE_CHECKING:
     from mfbandit.core._problem_arrays import Arrays

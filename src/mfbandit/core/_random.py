@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from mfbandit.core._kernels import kernel, wrapped_product, wrapped_sum
+from mfbandit.core.kernels._kernels import kernel, wrapped_product, wrapped_sum
 
 __all__ = ["bits", "mix", "normal", "quantile_centre", "quantile_side", "quantile_tail", "trial_key", "uniform"]
 

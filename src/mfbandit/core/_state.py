@@ -1,6 +1,6 @@
 """What every algorithm sees: the problem as arrays, the state of one run, and how a reward enters it.
 
-An algorithm is a pair of kernels (see `mfbandit.core._kernels`) that play one round of a bandit loop::
+An algorithm is a pair of kernels (see `mfbandit.core.kernels._kernels`) that play one round of a bandit loop::
 
     plan(problem, params, state, out) -> rows   # fills rows (arm, fidelity, count); 0 rows = stop
     recommend(problem, params, state) -> arm
@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mfbandit.core._blocks import new_blocks, tally_block
-from mfbandit.core._kernels import kernel
 from mfbandit.core._layouts import NoMemory, layout
 from mfbandit.core._problem_arrays import Arrays, Floats, Ints
+from mfbandit.core.kernels._kernels import kernel
 
 __all__ = [
     "PULLS",

@@ -22,7 +22,9 @@ from mfbandit.core import (
     Ints,
     State,
     afford,
+    by_reference,
     derive,
+    keep_alive,
     kernel,
     product,
     slot,
@@ -329,7 +331,7 @@ def run_trials(setting: Setting, room: Room, first: int, results: Results) -> No
     """Play the trials `first`, `first` + 1, ... one after the other, one per entry of the results."""
     # Allocated here, arrays are known to have the same shape, which makes compiled code a few percent faster.
     arms, fidelities = setting.problem.cost.shape
-    state = State(
+    made = State(
         pulls=np.zeros((arms, fidelities), np.int64),
         sums=np.zeros((arms, fidelities), np.float64),
         squares=np.zeros((arms, fidelities), np.float64),
@@ -344,7 +346,9 @@ def run_trials(setting: Setting, room: Room, first: int, results: Results) -> No
         carries=np.zeros((arms, 3 * fidelities), np.float64),
         blocks=room.blocks,
     )
+    state = by_reference(made)
     out = np.zeros((setting.rows, 3), np.int64)
     for i in range(results.cost.shape[0]):
         reset(state, room.numbers, room.wholes)
         play_one(setting, state, out, trial_key(setting.seed, first + i), results, i)
+    keep_alive(made)

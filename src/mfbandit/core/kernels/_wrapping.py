@@ -2,8 +2,8 @@
 
 The signed sums and products of numba must not overflow: LLVM takes it for granted that they do not, and where it
 knows the size of one number, may replace the outcome by a constant. Random numbers overflow on purpose, so they are
-computed by these two, which are kernels in `mfbandit.core._kernels`. In plain Python the outcome is from 0 to 2^64 -
-1, in compiled code it is the signed number of the same bits.
+computed by these two, which are kernels in `mfbandit.core.kernels`. In plain Python the outcome is from 0 to 2^64
+- 1, in compiled code it is the signed number of the same bits.
 """
 
 from __future__ import annotations

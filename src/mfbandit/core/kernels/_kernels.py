@@ -1,9 +1,9 @@
 """Kernels: one text that runs as plain Python and, compiled, on CPU threads and on a GPU.
 
-Only this file knows numba, with `mfbandit.core._device_code` for GPUs and `mfbandit.core._wrapping` for whole numbers
-of 64 bits. A function marked with `kernel` stays an ordinary Python function: it can be called, debugged and stepped
-through with nothing but NumPy installed. When it is asked for in compiled form, `compiled` rebuilds it, and every
-kernel it calls, as numba dispatchers.
+Only this file knows numba, with its neighbours: `_device_code` for GPUs, `_part_code` and `_references` for the time
+that it takes to compile, and `_wrapping` for whole numbers of 64 bits. A function marked with `kernel` stays an
+ordinary Python function: it can be called, debugged and stepped through with nothing but NumPy installed. When it is
+asked for in compiled form, `compiled` rebuilds it, and every kernel it calls, as numba dispatchers.
 
 Algorithms are put together from parts. A part that is chosen later is declared as a `slot`, a
 function with a signature and no body, and filled by `bind`, which returns a copy of a kernel (and of
@@ -35,16 +35,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mfbandit.core import _wrapping as wrapping
-from mfbandit.core._part_code import part_compiler
+from mfbandit.core.kernels import _references as references
+from mfbandit.core.kernels import _wrapping as wrapping
+from mfbandit.core.kernels._part_code import part_compiler
 from mfbandit.errors import MissingExtra
 
 __all__ = [
     "bind",
+    "by_reference",
     "clone_with",
     "compiled",
     "compiled_or_plain",
     "digest",
+    "keep_alive",
     "kernel",
     "parts",
     "product",
@@ -66,6 +69,9 @@ _PART = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
+
+#: How names of stored parts end. `Reference` is stored with them: another one, or another place of it, needs another.
+_STORED = "_by_reference"
 
 
 def kernel(function: F) -> F:
@@ -96,6 +102,10 @@ def slot(function: F) -> F:
 
 wrapped_sum = kernel(wrapping.wrapped_sum)
 wrapped_product = kernel(wrapping.wrapped_product)
+
+
+by_reference = kernel(references.by_reference)
+keep_alive = kernel(references.keep_alive)
 
 
 @kernel
@@ -285,13 +295,19 @@ def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) ->
     def build(part: Any, role: str) -> Any:
         if part.__code__ in wrapping.on_cpu():
             return wrapping.on_cpu()[part.__code__]
+        if part.__code__ is by_reference.__code__:
+            return references.on_cpu()
         # Files are called so: an entry and a stored part of one text must not share any.
-        name = f"{part.__name__}_{digest(part)}" + ("_part" if role == "stored" else "")
+        name = f"{part.__name__}_{digest(part)}" + (_STORED if role == "stored" else "")
         key = (part.__module__, name, role)
         if key not in _cpu:
             used = parts(part).items()
             replaced = {called: build(inner, "stored" if called in apart else "part") for called, inner in used}
-            dispatcher = numba.njit(**options[role])(clone_with(part, replaced, name))
+            text = clone_with(part, replaced, name)
+            if role == "entry":
+                body = numba.njit(**{**options["part"], "_nrt": True})(text)
+                text = references.with_references(part, body, name)
+            dispatcher = numba.njit(**options[role])(text)
             if store and role != "part":
                 # A function typed into an interpreter has no file to keep machine code beside.
                 with contextlib.suppress(RuntimeError):

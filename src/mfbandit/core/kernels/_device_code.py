@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mfbandit.core import _wrapping as wrapping
-from mfbandit.core._kernels import clone_with, digest, parts, product
+from mfbandit.core.kernels import _wrapping as wrapping
+from mfbandit.core.kernels._kernels import clone_with, digest, parts, product
 from mfbandit.errors import MissingExtra
 
 __all__ = ["cuda_module", "on_device"]
