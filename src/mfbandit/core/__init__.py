@@ -91,6 +91,7 @@ from mfbandit.core._state import (
 from mfbandit.core.kernels import (
     bind,
     by_reference,
+    by_value,
     compiled,
     compiled_or_plain,
     cuda_module,
@@ -140,6 +141,7 @@ __all__ = [
     "block_room",
     "block_seed",
     "by_reference",
+    "by_value",
     "clear_blocks",
     "clear_rest",
     "compiled",

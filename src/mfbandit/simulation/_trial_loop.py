@@ -23,6 +23,7 @@ from mfbandit.core import (
     State,
     afford,
     by_reference,
+    by_value,
     derive,
     keep_alive,
     kernel,
@@ -339,12 +340,12 @@ def run_trials(setting: Setting, room: Room, first: int, results: Results) -> No
         arm_flags=np.zeros(arms, np.int64),
         clock=np.zeros(2, np.int64),
         spent=np.zeros(1, np.float64),
-        own=room.own,
+        own=by_value(room.own),
         means=np.zeros((arms, fidelities), np.float64),
         inv_sqrt_pulls=np.zeros((arms, fidelities), np.float64),
         grid_rounder=np.full(1, setting.problem.grid_rounder),
         carries=np.zeros((arms, 3 * fidelities), np.float64),
-        blocks=room.blocks,
+        blocks=by_value(room.blocks),
     )
     state = by_reference(made)
     out = np.zeros((setting.rows, 3), np.int64)

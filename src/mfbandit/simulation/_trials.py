@@ -159,8 +159,6 @@ class Simulator:
         self.prepared = prepare(simulation)
         if simulation.instance.problem.blocks is not None and device == "cuda":
             raise InvalidInput("device 'cuda' cannot simulate problems with blocks: use device='cpu'")
-        #: Whether the text draws rewards by any law.
-        self._all_laws = False
         self.text = self.bound()
         #: What threads have left for others.
         self.rooms: list[Any] = []
@@ -169,7 +167,7 @@ class Simulator:
         """The text that is played."""
         # On a GPU, draws of other laws would take registers away.
         one = _one_for_all_laws(self.prepared) if self.device == "cpu" else None
-        self._all_laws, chosen = one is not None, one or self.prepared
+        chosen = one or self.prepared
         return bind(run_trials, chosen.swaps, **chosen.parts)
 
     @property
@@ -182,8 +180,8 @@ class Simulator:
         """The text as it is run on a CPU."""
         if self.device != "cpu":
             return self.text
-        # Kept on its own, the plan need not be compiled again with the draw of another law.
-        return compiled(self.text, apart=() if self._all_laws else ("plan",))
+        # Kept on its own, the plan need not be compiled again with the draw of another law, or for many workers.
+        return compiled(self.text, apart=("plan",))
 
     @property
     def code_folder(self) -> str | None:

@@ -4,6 +4,7 @@ from mfbandit.core.kernels._device_code import cuda_module, on_device
 from mfbandit.core.kernels._kernels import (
     bind,
     by_reference,
+    by_value,
     compiled,
     compiled_or_plain,
     digest,
@@ -19,6 +20,7 @@ from mfbandit.core.kernels._kernels import (
 __all__ = [
     "bind",
     "by_reference",
+    "by_value",
     "compiled",
     "compiled_or_plain",
     "cuda_module",

@@ -43,6 +43,7 @@ from mfbandit.errors import MissingExtra
 __all__ = [
     "bind",
     "by_reference",
+    "by_value",
     "clone_with",
     "compiled",
     "compiled_or_plain",
@@ -69,9 +70,10 @@ _PART = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
-
+#: Parts that are stored are large, and called: with references that costs nothing to speak of.
+_STORED = {name: value for name, value in _PART.items() if name != "forceinline"}
 #: How names of stored parts end. `Reference` is stored with them: another one, or another place of it, needs another.
-_STORED = "_by_reference"
+_STORED_NAME = "_by_reference"
 
 
 def kernel(function: F) -> F:
@@ -105,6 +107,7 @@ wrapped_product = kernel(wrapping.wrapped_product)
 
 
 by_reference = kernel(references.by_reference)
+by_value = kernel(references.by_value)
 keep_alive = kernel(references.keep_alive)
 
 
@@ -290,15 +293,14 @@ def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) ->
     15
     """
     numba = _numba()
-    options = {"entry": _ENTRY, "stored": _PART, "part": {**_PART, "pipeline_class": part_compiler()}}
+    instead = {**wrapping.on_cpu(), **references.on_cpu()}
+    options = {"entry": _ENTRY, "stored": _STORED, "part": {**_PART, "pipeline_class": part_compiler()}}
 
     def build(part: Any, role: str) -> Any:
-        if part.__code__ in wrapping.on_cpu():
-            return wrapping.on_cpu()[part.__code__]
-        if part.__code__ is by_reference.__code__:
-            return references.on_cpu()
+        if part.__code__ in instead:
+            return instead[part.__code__]
         # Files are called so: an entry and a stored part of one text must not share any.
-        name = f"{part.__name__}_{digest(part)}" + (_STORED if role == "stored" else "")
+        name = f"{part.__name__}_{digest(part)}" + (_STORED_NAME if role == "stored" else "")
         key = (part.__module__, name, role)
         if key not in _cpu:
             used = parts(part).items()

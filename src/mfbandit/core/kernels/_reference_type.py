@@ -16,7 +16,7 @@ imputils: Any = importlib.import_module("numba.core.imputils")
 templates: Any = importlib.import_module("numba.core.typing.templates")
 types: Any = importlib.import_module("numba.core.types")
 
-__all__ = ["Reference", "referred"]
+__all__ = ["Reference", "copied", "referred"]
 
 
 def _has_arrays(kind: Any) -> bool:
@@ -90,3 +90,14 @@ def referred(typing_context: Any, value: Any) -> Any:
     if _has_arrays(value):
         return Reference(value)(value), laid_down
     return value(value), same
+
+
+@extending.intrinsic  # type: ignore[untyped-decorator]
+def copied(typing_context: Any, value: Any) -> Any:
+    """The tuple that a reference refers to, and anything else as it is."""
+
+    def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        found = builder.load(given[0]) if isinstance(value, Reference) else given[0]
+        return imputils.impl_ret_borrowed(context, builder, signature.return_type, found)
+
+    return (value.of if isinstance(value, Reference) else value)(value), code

@@ -12,7 +12,7 @@ import importlib
 import types
 from typing import Any, TypeVar
 
-__all__ = ["by_reference", "keep_alive", "on_cpu", "with_references"]
+__all__ = ["by_reference", "by_value", "keep_alive", "on_cpu", "with_references"]
 
 T = TypeVar("T")
 
@@ -25,13 +25,19 @@ def by_reference(value: T) -> T:
     return value
 
 
+def by_value(value: T) -> T:
+    """The tuple itself, where a reference to it may be at hand."""
+    return value
+
+
 def keep_alive(value: object) -> None:
     """Let go of a value here, not after its last use before."""
 
 
-def on_cpu() -> Any:
-    """What compiled code calls in place of `by_reference`."""
-    return importlib.import_module("mfbandit.core.kernels._reference_type").referred
+def on_cpu() -> dict[types.CodeType, Any]:
+    """What compiled code calls in place of `by_reference` and `by_value`."""
+    made = importlib.import_module("mfbandit.core.kernels._reference_type")
+    return {by_reference.__code__: made.referred, by_value.__code__: made.copied}
 
 
 def with_references(function: Any, body: Any, name: str) -> Any:
@@ -41,6 +47,7 @@ def with_references(function: Any, body: Any, name: str) -> Any:
     given, handed = ", ".join(names), ", ".join(f"by_reference({argument})" for argument in names)
     text = compile(f"def entry({given}):\n    return body({handed})", code.co_filename, "exec")
     (inner,) = (constant for constant in text.co_consts if isinstance(constant, types.CodeType))
-    made = types.FunctionType(inner, {"body": body, "by_reference": on_cpu()}, name, function.__defaults__)
+    used = {"body": body, "by_reference": on_cpu()[by_reference.__code__]}
+    made = types.FunctionType(inner, used, name, function.__defaults__)
     made.__qualname__, made.__module__, made.__doc__ = name, function.__module__, function.__doc__
     return made
