@@ -7,7 +7,7 @@ the last record it knows is the same. Should it not be, nothing is written, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import StorageError
@@ -44,7 +44,10 @@ class SQLLog:
         kept = f"{table} kind <> {LEASE} AND position < {mark}"
         self._select_kept = f"SELECT kind, pull, value, text {kept} ORDER BY position"
         self._count_kept = f"SELECT count(*) {kept}"
-        self._select_last = f"SELECT position {table} kind = {ROUND} ORDER BY position DESC LIMIT 1"
+        self._select_last = f"SELECT position, text {table} kind = {ROUND} ORDER BY position DESC LIMIT 1"
+        self._select_round = (
+            f"SELECT position {table} kind = {ROUND} AND pull <= {mark} ORDER BY position DESC LIMIT 1"
+        )
         self._select_seal = (
             f"SELECT position, seal {table} seal IS NOT NULL AND position < {mark} ORDER BY position DESC LIMIT 1"
         )
@@ -66,9 +69,12 @@ class SQLLog:
         rows = self._storage.with_retry(lambda connection: self._rows(self._storage.driver, after))
         return [Record(*row[1:5]) for row in rows]
 
-    def past(self) -> tuple[int, Sequence[Record], Sequence[Record]]:
-        """Everything: the length, the records before the last round, the records from it on."""
-        return self._storage.with_retry(lambda connection: self._past(self._storage.driver))
+    def past(self, first: Callable[[str | None], int] | None = None) -> tuple[int, Sequence[Record], Sequence[Record]]:
+        """Everything: the length, the records before the last round, the records from it on.
+
+        With `first`, a function of the last round's text that names a pull: from the round that planned it on.
+        """
+        return self._storage.with_retry(lambda connection: self._past(self._storage.driver, first))
 
     def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
         """Show `decide` what is new, and append what it returns, as one step."""
@@ -161,8 +167,12 @@ class SQLLog:
         self._digest = digest
         return True
 
-    def _past(self, driver: Any) -> tuple[int, Sequence[Record], Sequence[Record]]:
+    def _past(
+        self, driver: Any, first: Callable[[str | None], int] | None
+    ) -> tuple[int, Sequence[Record], Sequence[Record]]:
         last = driver.execute(self._select_last).fetchone()
+        if last is not None and first is not None:
+            last = driver.execute(self._select_round, (first(last[1]),)).fetchone()
         start = 0 if last is None else int(last[0])
         # What follows the last round may grow in the meantime; what comes before it cannot.
         rows = self._rows(driver, start)
