@@ -45,9 +45,7 @@ class SQLLog:
         self._select_kept = f"SELECT kind, pull, value, text {kept} ORDER BY position"
         self._count_kept = f"SELECT count(*) {kept}"
         self._select_last = f"SELECT position, text {table} kind = {ROUND} ORDER BY position DESC LIMIT 1"
-        self._select_round = (
-            f"SELECT position {table} kind = {ROUND} AND pull <= {mark} ORDER BY position DESC LIMIT 1"
-        )
+        self._select_round = f"SELECT position {table} kind = {ROUND} AND pull <= {mark} ORDER BY position DESC LIMIT 1"
         self._select_seal = (
             f"SELECT position, seal {table} seal IS NOT NULL AND position < {mark} ORDER BY position DESC LIMIT 1"
         )
@@ -69,11 +67,12 @@ class SQLLog:
         rows = self._storage.with_retry(lambda connection: self._rows(self._storage.driver, after))
         return [Record(*row[1:5]) for row in rows]
 
-    def past(self, first: Callable[[str | None], int] | None = None) -> tuple[int, Sequence[Record], Sequence[Record]]:
-        """Everything: the length, the records before the last round, the records from it on.
+    def past(self) -> tuple[int, Sequence[Record], Sequence[Record]]:
+        """Everything: the length, the records before the last round, the records from it on."""
+        return self._storage.with_retry(lambda connection: self._past(self._storage.driver, None))
 
-        With `first`, a function of the last round's text that names a pull: from the round that planned it on.
-        """
+    def past_from(self, first: Callable[[str | None], int]) -> tuple[int, Sequence[Record], Sequence[Record]]:
+        """The same, split at the round that planned a pull; `first` names that pull by the last round's text."""
         return self._storage.with_retry(lambda connection: self._past(self._storage.driver, first))
 
     def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:

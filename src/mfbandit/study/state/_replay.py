@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gc
 import math
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -15,27 +17,35 @@ from typing import Any
 
 import numpy as np
 
+from mfbandit._checks import is_whole
 from mfbandit.core import (
-    PULLS,
     ROUNDS,
     Floats,
     Ints,
     State,
+    clear_rest,
     compiled_or_plain,
     derive,
     kernel,
     observe_block,
     tally_all,
 )
-from mfbandit.errors import StorageError
 from mfbandit.model import Gaussian
-from mfbandit.storage import CHANGES, FAILURE, RESULT, RETRY, ROUND, SETTING, Log, Record
+from mfbandit.storage import CHANGES, FAILURE, LEASE, RESULT, RETRY, ROUND, SETTING, Log, Record
 from mfbandit.study._settings import Settings, read_changes
 from mfbandit.study.state._study_blocks import RaceLog, missing_cells
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import WideStudyState, study_state_of
+from mfbandit.study.state.rounds._many_rows import (
+    costs_of,
+    enter_costs,
+    observe_streams,
+    places_of,
+    rewards_in_order,
+)
 from mfbandit.study.state.rounds._round import Round
 from mfbandit.study.state.rounds._round_record import (
+    apply_diff,
     apply_latest_diffs,
     check_layout,
     is_checkpoint,
@@ -43,11 +53,13 @@ from mfbandit.study.state.rounds._round_record import (
     read_round,
 )
 from mfbandit.study.state.rounds._round_rows import read_rows
+from mfbandit.study.state.rounds._window import MARKS, Window, read_marks
 
 __all__ = ["replay"]
 
-#: From so many rewards on it pays to load compiled code: on blocks, and where streams are entered one by one.
-_MANY, _MANY_OF_STREAMS = 20_000, 1_000_000
+#: From so many rewards on blocks it pays to load compiled code.
+_MANY = 20_000
+_MARKS = tuple(f'"{name}":' for name in MARKS)
 
 
 def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
@@ -55,10 +67,7 @@ def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
     study_state = study_state_of(settings)
     with _without_collector():
         if isinstance(study_state, WideStudyState):
-            # Rounds are planned while others are out: leases before the last one count, too.
-            records = log.read(0)
-            study_state.apply(records)
-            return len(records), study_state
+            return _replay_wide(study_state, log), study_state
         length, settled, current = log.past()
         continues = any(fidelity.continues for fidelity in settings.seen.fidelities)
         if continues or any(map(_tells_costs, settled)):
@@ -68,6 +77,119 @@ def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
             _replay_finished(study_state, settled, current[0])
     study_state.apply([Record(*record) for record in current])
     return length, study_state
+
+
+def _replay_wide(study_state: WideStudyState, log: Log) -> int:
+    """Read the log of a study whose rounds are planned while others are out; returns how many records it has."""
+    if study_state.book is None:
+        length, settled, current = _past_from(log)
+        last = max((place for place, record in enumerate(current) if record[0] == ROUND), default=0)
+        past = [*settled, *(record for record in current[:last] if record[0] != LEASE)]
+        if all(map(_is_plain, past)):
+            if past:
+                _replay_counted(study_state, past, current[: last + 1])
+            study_state.apply(current[last:])
+            return length
+        records = log.read(0)[:length]  # others may have gone on meanwhile
+    else:
+        records = log.read(0)
+    # What failed or was changed decided what came next: it is followed step by step, and leases before count, too.
+    study_state.apply(records)
+    return len(records)
+
+
+def _past_from(log: Log) -> tuple[int, Sequence[Record], Sequence[Record]]:
+    """All of a log, without leases before the round that has the first pull that may be out."""
+    if hasattr(log, "past_from"):
+        found: tuple[int, Sequence[Record], Sequence[Record]] = log.past_from(_counted)
+        return found
+    records = log.read(0)
+    rounds = [(place, record) for place, record in enumerate(records) if record.kind == ROUND]
+    first = _counted(rounds[-1][1].text) if rounds else 0
+    start = max((place for place, record in rounds if record.pull <= first), default=0)
+    return len(records), [record for record in records[:start] if record.kind != LEASE], records[start:]
+
+
+def _counted(text: str | None) -> int:
+    """How many pulls had counted when a round was planned, by its record."""
+    counted = read_round(text).get("counted", 0)
+    return int(counted) if is_whole(counted) else 0
+
+
+def _is_plain(record: Sequence[Any]) -> bool:
+    """Whether a record says nothing but what is to be pulled, or a reward."""
+    kind = record[0]
+    return record[3] is None if kind == RESULT else kind == ROUND and not is_checkpoint(record)
+
+
+def _replay_counted(study_state: WideStudyState, past: Sequence[Record], current: Sequence[Record]) -> None:
+    """Bring a new state to where the last round was planned, which is the end of `current`."""
+    counted, state = _counted(current[-1][3]), study_state.state
+    rounds = [record for record in past if record[0] == ROUND]
+    results = [record for record in past if record[0] == RESULT and record[1] < counted]
+    texts = [record[3] or "" for record in rounds]
+    check_layout(state, read_round(texts[0]))
+    if results and isinstance(study_state.problem.reward, Gaussian):
+        study_state.centre(min(results, key=itemgetter(1))[2])
+    rows = read_rows(texts)
+    # Rows count as a whole, and so may be those of a part of a round.
+    rows = rows[: int(np.searchsorted(rows[:, 2].cumsum(), counted, side="right"))]
+    rewards = rewards_in_order(results, rows, np.arange(counted))
+    units, places = study_state.problem.reward.to_unit(rewards), places_of(study_state, rows)
+    if any(name in text for text in texts for name in _MARKS):
+        _observe_marked(study_state, [*texts, current[-1][3] or ""], units)
+    else:
+        observe_streams(state, np.repeat(places, rows[:, 2], axis=0), units)
+        apply_latest_diffs(state, noted_in(reversed(rounds)))
+    study_state.rounds = bisect_right([*(record[1] for record in rounds[1:]), current[-1][1]], counted)
+    state.clock[ROUNDS] += study_state.rounds
+    enter_costs(state, rows, costs_of(study_state, rows))
+    _put_out(study_state, rounds[study_state.rounds :], counted)
+    playing = study_state.round
+    for kind, pull, value, text in current[:-1]:
+        if kind == LEASE:
+            playing.lease(pull - counted, value, text)
+        elif kind == RESULT and pull >= counted:
+            playing.leases.pop(pull - counted, None)
+            playing.waiting[pull - counted] = value
+
+
+def _observe_marked(study_state: WideStudyState, texts: Sequence[str], units: Floats) -> None:
+    """Enter rewards row by row: an algorithm remembers the sums of marked ones, beside what its plans have noted."""
+    state, cells, queue, place = study_state.state, study_state.planner.cells, deque[tuple[list[int], int]](), 0
+    for number, text in enumerate(texts):
+        body = read_round(text)
+        counted = _counted(text)
+        while place < counted:
+            (arm, fidelity, size), mark = queue.popleft()
+            k, m = cells[arm, fidelity]
+            before = state.pulls[k, m], state.sums[k, m], state.squares[k, m]
+            tally_all(state, k, m, units[place : place + size])
+            derive(state, k, m)
+            if mark:
+                study_state.take_marked(k, m, mark, before)
+            place += size
+        if number < len(texts) - 1:  # the last round is yet to come
+            apply_diff(state, body)
+            clear_rest(state.own)
+            queue.extend(zip(body["rows"], read_marks(body, len(body["rows"])), strict=True))
+
+
+def _put_out(study_state: WideStudyState, rounds: Sequence[Record], counted: int) -> None:
+    """Let the rows of rounds be out that have not counted."""
+    playing = study_state.round = Window(counted)
+    playing.begins = not rounds or rounds[0][1] >= counted
+    for record in rounds:
+        body, place = read_round(record[3]), record[1]
+        marks = read_marks(body, len(body["rows"]))
+        out = []
+        for row, mark in zip(body["rows"], marks, strict=True):
+            if place >= counted:
+                out.append((row, mark))
+            place += row[2]
+        rows = study_state.rows_with_starts([row for row, _ in out])
+        playing.add(rows, [mark for _, mark in out], bool(body.get("cut", False)))
+        study_state.enter_flying([(row, mark) for row, (_, mark) in zip(rows, out, strict=True)])
 
 
 def _tells_costs(record: Sequence[Any]) -> bool:
@@ -130,33 +252,21 @@ def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_ro
 def _fold(study_state: StudyState, results: Sequence[Record], texts: list[str], awaited: Ints) -> None:
     """Enter the results of finished rounds, which has all pulls that are awaited, into the statistics."""
     rows = read_rows(texts)
-    pulls = np.array([record[1] for record in results], dtype=np.int64)
-    rewards = np.array([record[2] for record in results], dtype=np.float64)
-    order = np.argsort(pulls, kind="stable")
-    counts = rows[:, 2]
-    if int(counts.sum()) != awaited.size or not np.array_equal(pulls[order], awaited):
-        raise StorageError("the log does not hold exactly one result for every pull before the last round")
-    rewards = rewards[order]
+    rewards = rewards_in_order(results, rows, awaited)
     costs = (
-        _costs(study_state, rows) if study_state.race is None else _race(study_state, study_state.race, texts, rewards)
+        costs_of(study_state, rows)
+        if study_state.race is None
+        else _race(study_state, study_state.race, texts, rewards)
     )
     units = study_state.problem.reward.to_unit(rewards)
-    places = _places(study_state, rows)
-    state, places = study_state.state, np.repeat(places, counts, axis=0)
+    state, places = study_state.state, np.repeat(places_of(study_state, rows), rows[:, 2], axis=0)
     if study_state.race is None:
-        _observe_streams(state, places, units)
+        observe_streams(state, places, units)
     else:
         enter = compiled_or_plain(_observe_blocks) if awaited.size > _MANY else _observe_blocks
         enter(state, places, units)
-    state.clock[PULLS] += awaited.size
     state.clock[ROUNDS] += len(texts)
-    state.spent[0] = _running(state.spent[0], counts * costs)[-1]
-
-
-def _costs(study_state: StudyState, rows: Ints) -> Floats:
-    """What a pull of each row costs."""
-    costs: Floats = study_state.settings.seen.costs[rows[:, 0], rows[:, 1]]
-    return costs
+    enter_costs(state, rows, costs)
 
 
 def _race(study_state: StudyState, race: RaceLog, texts: Sequence[str], rewards: Floats) -> Floats:
@@ -183,43 +293,11 @@ def _race(study_state: StudyState, race: RaceLog, texts: Sequence[str], rewards:
     return np.array(costs)
 
 
-def _places(study_state: StudyState, rows: Ints) -> Ints:
-    """Where the statistics of the arm and the fidelity of each row are."""
-    problem, planner = study_state.settings.problem, study_state.planner
-    arms, columns = np.full(problem.n_arms, -1), np.full(problem.n_fidelities, -1)
-    arms[planner.arms] = np.arange(len(planner.arms))
-    columns[planner.columns] = np.arange(len(planner.columns))
-    places: Ints = np.stack([arms[rows[:, 0]], columns[rows[:, 1]]], axis=1)
-    if (places < 0).any():
-        raise StorageError("the log holds results of an arm or a fidelity that was not in play")
-    return places
-
-
-def _observe_streams(state: State, places: Ints, rewards: Floats) -> None:
-    """Enter many rewards in the order of asking, stream by stream; each has the place of its statistics."""
-    arms, columns = state.pulls.shape
-    streams = places[:, 0] * columns + places[:, 1]
-    order = np.argsort(streams, kind="stable")
-    ends = np.cumsum(np.bincount(streams, minlength=arms * columns)).tolist()
-    rewards, start = rewards[order], 0
-    enter = compiled_or_plain(tally_all) if rewards.size > _MANY_OF_STREAMS else tally_all
-    for stream, end in enumerate(ends):
-        if end > start:
-            enter(state, stream // columns, stream % columns, rewards[start:end])
-            derive(state, stream // columns, stream % columns)
-        start = end
-
-
 @kernel
 def _observe_blocks(state: State, places: Ints, rewards: Floats) -> None:
     """Enter many rewards of a race on blocks, in the order of asking."""
     for i in range(rewards.shape[0]):
         observe_block(state, places[i, 0], places[i, 1], float(rewards[i]))
-
-
-def _running(start: float, terms: Any) -> Any:
-    """All partial sums from `start` on, added one after the other (`sum` would add in pairs)."""
-    return np.add.accumulate(np.concatenate(([start], terms)))
 
 
 def _retire(study_state: StudyState, settled: Sequence[Record], numbers: list[int], texts: list[str]) -> None:

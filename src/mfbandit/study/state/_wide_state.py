@@ -122,7 +122,7 @@ class WideStudyState(StudyState):
                 self._count(row, reward)
         told = sum(reward is not None for reward in rewards)
         if k >= 0 and mark:
-            self._take_marked(k, m, mark, before)
+            self.take_marked(k, m, mark, before)
         state.clock[PULLS] += told
         self.costs.pay(row, told)
         # What is left to spend must not depend on how many of those called off had been handed out.
@@ -161,7 +161,7 @@ class WideStudyState(StudyState):
         if self.race is not None:
             self.race.count(row, reward)
 
-    def _take_marked(self, k: int, m: int, mark: int, before: tuple[Any, Any, Any]) -> None:
+    def take_marked(self, k: int, m: int, mark: int, before: tuple[Any, Any, Any]) -> None:
         """Enter the rewards of a marked row."""
         state, (n, sums, squares) = self.state, before
         gained = state.sums[k, m] - sums, state.squares[k, m] - squares
@@ -267,7 +267,7 @@ class WideStudyState(StudyState):
             self.state = self.race.with_rows(self.state, rows)
             self._rounds_out.append(([list(one) for one in opened], rows))
         if rows:
-            self._enter_flying(list(zip(rows, marks, strict=True)))
+            self.enter_flying(list(zip(rows, marks, strict=True)))
             self._cut = cut and not self.settings.spends
         elif cut and self.round.next_end > 0:
             self._cut = True
@@ -311,7 +311,7 @@ class WideStudyState(StudyState):
         """What all pulls that were planned cost, those without a result among them."""
         return float(self.state.spent[0]) + self._cost_out() - self._spared
 
-    def _enter_flying(self, rows: Iterable[tuple[Row, int]]) -> None:
+    def enter_flying(self, rows: Iterable[tuple[Row, int]]) -> None:
         """Note which streams have pulls out."""
         for row, mark in rows:
             k, m = row.cell
@@ -325,7 +325,7 @@ class WideStudyState(StudyState):
         super()._keep_arms(arms)
         self.round.relabel(self.planner.cells)
         self._flying = self._nothing_out()
-        self._enter_flying(self.round.rows_out())
+        self.enter_flying(self.round.rows_out())
 
     def _apply_planned_round(self, record: Record) -> None:
         """Another process planned a round, when as many pulls had counted as its record says."""

@@ -8,12 +8,12 @@ from typing import Any
 
 from mfbandit.study.state.rounds._round import Round, Row
 
-__all__ = ["Window", "read_marks", "write_marks"]
+__all__ = ["MARKS", "Window", "read_marks", "write_marks"]
 
 #: Rows that have counted are forgotten when there are more than so many of them.
 _KEPT = 256
 #: The marks of rows, by the names that the record of a round has for them.
-_BITS = {"marked": 1, "leading": 2}
+MARKS = {"marked": 1, "leading": 2}
 
 
 def write_marks(marks: Sequence[int]) -> dict[str, Any]:
@@ -24,13 +24,13 @@ def write_marks(marks: Sequence[int]) -> dict[str, Any]:
     >>> write_marks([0, 1, 3])
     {'marked': [1, 2], 'leading': [2]}
     """
-    rows = {name: [row for row, mark in enumerate(marks) if mark & bit] for name, bit in _BITS.items()}
+    rows = {name: [row for row, mark in enumerate(marks) if mark & bit] for name, bit in MARKS.items()}
     return {name: found for name, found in rows.items() if found}
 
 
 def read_marks(body: Mapping[str, Any], rows: int) -> list[int]:
     """The marks of the rows of a round, of which there are so many, by its record."""
-    return [sum(bit for name, bit in _BITS.items() if row in body.get(name, ())) for row in range(rows)]
+    return [sum(bit for name, bit in MARKS.items() if row in body.get(name, ())) for row in range(rows)]
 
 
 class Window(Round):
