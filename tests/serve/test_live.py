@@ -14,7 +14,8 @@ from mfbandit.serve._open_studies import OpenStudies
 from mfbandit.serve.live import _live_study, _watched
 from mfbandit.serve.live._live_study import LiveStudies, LiveStudy
 from mfbandit.serve.live._overview import Overview
-from mfbandit.study.report import snapshot
+from mfbandit.study.report import _first_look, first_look, snapshot
+from mfbandit.study.report._result_words import BELOW_ZERO
 
 STATIC = Path(_watched.__file__).parents[1] / "static"
 
@@ -123,6 +124,34 @@ def test_looks_that_take_long_are_rare_and_glances_are_not(storage, monkeypatch)
     asyncio.run(main())
 
 
+def test_a_large_study_shows_what_its_log_says_before_it_is_open(tmp_path, problem, monkeypatch):
+    monkeypatch.setattr(_first_look, "_LONG", 100)
+    study = mf.create_study(problem, storage=str(tmp_path / "s.db"), name="mine", width=4)
+    play(study, 40)
+    held = study.ask(2)
+    expected = snapshot(study)
+
+    async def main():
+        page = LiveStudies(OpenStudies(study.storage)).watch("mine")
+        found = await until(page, "first", lambda content: "arms" in content)
+        assert "confidence" not in found
+        assert (found["pulls"], found["cost"], found["n_arms"]) == (study.view().pulls, study.cost, 2)
+        assert found["fidelities"] == [
+            {key: value for key, value in one.items() if key in found["fidelities"][0]}
+            for one in expected["fidelities"]
+        ]
+        arms = {arm["arm"]: arm for arm in expected["arms"]}
+        for arm in found["arms"]:
+            assert arm["pulls"] == arms[arm["arm"]]["pulls"]
+            assert arm["means"] == pytest.approx(arms[arm["arm"]]["means"])
+        assert (await until(page, "study"))["pulls"] == found["pulls"]
+
+    asyncio.run(main())
+    study.tell(held[0], 1.0, cost=7.0)
+    assert first_look(study.storage, "mine")["cost"] is None  # not simply what was declared
+    assert first_look(study.storage, "another") is None
+
+
 def test_a_study_that_is_gone_is_said_to_be(storage):
     async def main():
         studies = OpenStudies(storage)
@@ -176,6 +205,7 @@ def test_a_page_of_a_race_says_how_far_the_leader_is_ahead():
     ahead = {arm["arm"]: arm["ahead"] for arm in found["arms"] if not arm["best"]}
     assert ahead == result.differences
     assert found["on_blocks"]
+    assert f'"{BELOW_ZERO}"' in (STATIC / "study.js").read_text(encoding="utf-8")
 
 
 def test_many_arms_make_a_small_page():

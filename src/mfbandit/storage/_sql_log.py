@@ -8,7 +8,7 @@ the last record it knows is the same. Should it not be, nothing is written, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mfbandit.errors import StorageError
 from mfbandit.storage._log_digest import LogDigest
@@ -23,6 +23,17 @@ __all__ = ["SQLLog"]
 _AT_ONCE = 100
 #: A row of the log: position, kind, pull, value, text, seal.
 Row = Sequence[Any]
+
+
+class FirstLook(NamedTuple):
+    """Rounds and results of a log as they stand, unchecked."""
+
+    rounds: Sequence[tuple[int, str | None]]
+    """The first pull of each, and its text."""
+    results: Sequence[tuple[int, float]]
+    """The pull of each, and its reward."""
+    is_plain: bool
+    """Whether nothing else counts, and results have rewards only."""
 
 
 class SQLLog:
@@ -54,6 +65,11 @@ class SQLLog:
             f"SELECT count(*) FROM mfbandit_log INDEXED BY mfbandit_once WHERE study = {int(number)} "
             f"AND kind IN ({ROUND}, {RESULT}) AND position >= {mark}"
         )
+        self._select_end = f"SELECT position {table} position >= 0 ORDER BY position DESC LIMIT 1"
+        self._select_rounds = f"SELECT pull, text {table} kind = {ROUND} ORDER BY position"
+        self._select_results = f"SELECT pull, value {table} kind = {RESULT}"
+        more = f"kind NOT IN ({ROUND}, {LEASE}) AND (kind <> {RESULT} OR text IS NOT NULL)"
+        self._select_more = f"SELECT 1 {table} {more} LIMIT 1"
         self._insert = "INSERT INTO mfbandit_log (study, position, kind, pull, value, text, seal) VALUES "
         self._values = f"({int(number)}, {', '.join([mark] * 6)})"
         self._insert_one = self._insert + self._values
@@ -74,6 +90,10 @@ class SQLLog:
     def past_from(self, first: Callable[[str | None], int]) -> tuple[int, Sequence[Record], Sequence[Record]]:
         """The same, split at the round that planned a pull; `first` names that pull by the last round's text."""
         return self._storage.with_retry(lambda connection: self._past(self._storage.driver, first))
+
+    def first_look(self, least: int) -> FirstLook | None:
+        """Rounds and results, much faster than to read and check everything; None if there are fewer records."""
+        return self._storage.with_retry(lambda connection: self._first_look(self._storage.driver, least))
 
     def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
         """Show `decide` what is new, and append what it returns, as one step."""
@@ -187,6 +207,15 @@ class SQLLog:
         self._last = rows[-1] if rows else None
         self._check_end(driver)
         return self._known, settled, [Record(*row[1:5]) for row in rows]
+
+    def _first_look(self, driver: Any, least: int) -> FirstLook | None:
+        end = driver.execute(self._select_end).fetchone()
+        if end is None or int(end[0]) < least:
+            return None
+        # What follows may be planned meanwhile: results first, then all rounds that may have them.
+        results = driver.execute(self._select_results).fetchall()
+        rounds = driver.execute(self._select_rounds).fetchall()
+        return FirstLook(rounds, results, driver.execute(self._select_more).fetchone() is None)
 
     def _check_end(self, driver: Any) -> None:
         """Notice that a page of a file has lost the last records, which no seal after them can tell."""

@@ -14,7 +14,7 @@ from mfbandit.errors import MfbanditError, StorageError
 from mfbandit.serve._open_studies import OpenStudies, UnknownStudy
 from mfbandit.serve.live._course_program import course_elsewhere
 from mfbandit.serve.live._watched import Watched, event
-from mfbandit.study.report import course, glance, snapshot
+from mfbandit.study.report import course, first_look, glance, snapshot
 
 __all__ = ["LiveStudies", "LiveStudy"]
 
@@ -55,15 +55,17 @@ class LiveStudy(Watched):
         #: happened while nobody did.
         self._pulls, self._was_away, self._has_gap = 0, True, False
         self._trouble, self._glance = "", dict[str, Any]()
+        self._looking = asyncio.Lock()
 
     async def look(self) -> None:
         """Tell what has changed since the last look, if anything has."""
+        async with self._looking:
+            await self._look()
+
+    async def _look(self) -> None:
         try:
             if self._length < 0:
-                # A large study takes seconds to open, and many arms to compare: something is shown before.
-                self._say_first({"study": self.name})
-                study = await run_in_threadpool(self._studies.get, self.name)
-                self._say_first(await run_in_threadpool(glance, study))
+                await self._begin()
             if time.monotonic() < self._next_full:
                 self._say_first(await run_in_threadpool(lambda: glance(self._studies.get(self.name))))
                 return
@@ -88,6 +90,14 @@ class LiveStudy(Watched):
             self._show(found)
         if self._has_gap and self._filling is None and self._course:
             self._filling = asyncio.create_task(self._fill(self._pulls, self._course[-1]["cost"]))
+
+    async def _begin(self) -> None:
+        """Open the study; a large one takes seconds to open, and many arms to compare: something is shown before."""
+        self._say_first({"study": self.name})
+        if not self._studies.is_open(self.name):
+            self._say_first(await run_in_threadpool(first_look, self._studies.storage, self.name) or self._glance)
+        study = await run_in_threadpool(self._studies.get, self.name)
+        self._say_first({**self._glance, **await run_in_threadpool(glance, study)})
 
     def stop(self) -> None:
         """Look no more; what happens meanwhile is worked out when somebody watches again."""

@@ -4,6 +4,7 @@ import { Chart, drawBounds, drawConfidence } from "./charts.js";
 import { amount, count, duration, floored, shown } from "./format.js";
 
 const DRAWN = 5;
+const BELOW_ZERO = "An arm can be shown not to be the best although its bounds reach below 0: these hold for all pairs of arms at once, which takes more evidence.";
 const main = document.getElementById("main");
 const name = nameInAddress("study");
 const said = make("span", { class: "status", role: "status" });
@@ -19,6 +20,30 @@ function label(text, widest = 200) {
   return make("span", { class: "name clip", title: text.length > 60 ? text : null }, make("bdi", {}, shown(text, widest)));
 }
 
+function kicker(found) {
+  return make("p", { class: "kicker" }, "Study ", make("bdi", { class: "name" }, shown(found.study, 200)), " ", found.status ? badge(found.status) : null);
+}
+
+function row(tiles) {
+  return make("dl", { class: "tiles" }, ...tiles.map(([title, value]) => make("div", {}, make("dt", {}, title), make("dd", {}, make("bdi", {}, value)))));
+}
+
+/** What is known before arms are compared: of a small study nothing, of a large one what its log says at a glance. */
+function first(found) {
+  if (found.pulls === undefined) {
+    fill(parts.head, kicker(found), make("h1", {}, "It is being opened…"));
+    return;
+  }
+  const tiles = [
+    ["confidence", "computing…"],
+    ["cost", amount(found.cost)],
+    ["pulls", count(found.pulls)],
+    ["arms", count(found.n_arms)],
+  ];
+  fill(parts.head, kicker(found), make("h1", {}, `${count(found.n_arms)} arms are being compared…`), row(tiles), make("p", {}, "Confidence and bounds follow in a moment; what was pulled is known already."));
+  if (found.arms) heat(found, "The arms with the highest means at the truest fidelity so far: the mean of the rewards, and how many there are.");
+}
+
 function head() {
   const tiles = [
     ["best", study.best === null ? "none yet" : shown(study.best, 40)],
@@ -30,9 +55,9 @@ function head() {
   ];
   fill(
     parts.head,
-    make("p", { class: "kicker" }, "Study ", make("bdi", { class: "name" }, shown(study.study, 200)), " ", badge(study.status)),
+    kicker(study),
     make("h1", {}, study.sentence),
-    make("dl", { class: "tiles" }, ...tiles.map(([title, value]) => make("div", {}, make("dt", {}, title), make("dd", {}, make("bdi", {}, value))))),
+    row(tiles),
     study.regret_bound === null || study.best === null ? null : make("p", {}, `No arm is better${study.regret_bound > 0 ? ` by more than ${amount(study.regret_bound)}` : ""}, with probability ${amount(study.wanted)}, whenever you look.`),
     study.waits ? make("p", {}, `Nothing can be handed out now: ${study.waits}.`) : null,
   );
@@ -78,13 +103,15 @@ function race() {
     return { kind: arm.best ? "best" : arm.left ? null : "gone", cells: [label(arm.arm), label(verdict, 120), picture, amount(found?.[0]), amount(found?.[1])] };
   });
   const more = study.n_arms - study.arms.length;
+  // The report says the same: it puzzles whoever sees a certificate beside it.
+  const belowZero = blocks && study.arms.some((arm) => !arm.best && !arm.left && arm.ahead && arm.ahead[0] <= 0);
   const text = blocks
-    ? `By how much the leader is ahead of each arm, at least and at most. All of it holds at once with probability ${amount(study.wanted)}.`
+    ? `By how much the leader is ahead of each arm, at least and at most. All of it holds at once with probability ${amount(study.wanted)}.${belowZero ? ` ${BELOW_ZERO}` : ""}`
     : `Bounds of the true means; dots are means by the truest fidelity. All of it holds at once with probability ${amount(study.wanted)}.`;
   fill(parts.race, section("Who is still in the race", text, table(blocks ? ["arm", "", "the leader is ahead by", "at least", "at most"] : ["arm", "", "true mean", "at least", "at most"], rows, [1, "text spare", "left"], "arms"), more > 0 ? make("p", {}, `${count(more)} more arms, which are further from being the best, are not shown.`) : null));
 }
 
-function heat() {
+function heat(study, text) {
   const most = Math.max(1, ...study.arms.flatMap((arm) => arm.pulls));
   const rows = study.arms.filter((arm) => arm.pulls.length).map((arm) => {
     const cells = arm.pulls.map((pulls, place) => {
@@ -97,8 +124,8 @@ function heat() {
   });
   const headings = ["arm", ...study.fidelities.map((one) => label(one.name, 60))];
   const total = study.fidelities.reduce((sum, one) => sum + one.cost, 0);
-  const spent = study.fidelities.map((one) => ({ cells: [label(one.name), one.truth ? "the truth" : "", count(one.pulls), amount(one.cost), total ? `${Math.round((100 * one.cost) / total)}%` : "-"] }));
-  fill(parts.heat, section("Pulls by arm and fidelity", "The mean of the rewards, and how many there are; the darker, the more.", table(headings, rows, [1], "pulls")));
+  const spent = study.fidelities.map((one) => ({ cells: [label(one.name), one.truth ? "the truth" : "", count(one.pulls), amount(one.cost), total && one.cost !== null ? `${Math.round((100 * one.cost) / total)}%` : "-"] }));
+  fill(parts.heat, section("Pulls by arm and fidelity", text, table(headings, rows, [1], "pulls")));
   fill(parts.spent, section("What was spent where", "", table(["fidelity", "", "pulls", "cost", "share"], spent, [1, 1], "cost by fidelity")));
 }
 
@@ -162,7 +189,8 @@ function show(found) {
   if (last && last.cost >= found.moment.cost) course[course.length - 1] = found.moment;
   else course.push(found.moment);
   document.title = `${shown(found.study, 60)} · mfbandit`;
-  for (const part of [head, wrong, race, heat, out, charts, people]) part();
+  for (const part of [head, wrong, race, out, charts, people]) part();
+  heat(study, "The mean of the rewards, and how many there are; the darker, the more.");
 }
 
 const me = await enter(main);
@@ -187,8 +215,7 @@ listen(studyPath(name, "/events"), {
       }
       return;
     }
-    const known = found.status === undefined ? "It is being opened…" : `It has cost ${amount(found.cost)} so far; ${count(found.n_arms)} arms are being compared…`;
-    fill(parts.head, make("p", { class: "kicker" }, "Study ", make("bdi", { class: "name" }, shown(found.study, 200)), found.status ? badge(found.status) : null), make("h1", {}, known));
+    first(found);
   },
   study: show,
   trouble: (found) => (said.textContent = found.error),

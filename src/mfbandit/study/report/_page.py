@@ -17,7 +17,7 @@ from mfbandit.formatting import amount, floored
 from mfbandit.study._history import history
 from mfbandit.study.report._goal_words import GoalAnswer
 from mfbandit.study.report._page_style import STYLE
-from mfbandit.study.report._result_words import shown_so_far
+from mfbandit.study.report._result_words import BELOW_ZERO, shown_so_far
 from mfbandit.study.report._study_plots import confidence_over_cost, differences, intervals, spend
 from mfbandit.version import __version__
 
@@ -192,7 +192,7 @@ def _known(result: Result, truth: str | None) -> str:
         f"Bounds of the true mean of the {first} less that of the arm. {at_once} what the certificate assumes holds."
     ]
     if any(low <= 0.0 for low, _ in result.differences.values()):
-        facts.append("An arm can be shown not to be the best although its bounds hold 0: that takes less evidence.")
+        facts.append(BELOW_ZERO)
     if result.tied:
         facts.append(f"Exactly as good on all blocks: {', '.join(map(repr, result.tied))}.")
     facts += _no_better_by(result)

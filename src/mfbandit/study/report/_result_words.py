@@ -10,7 +10,13 @@ from mfbandit.formatting import amount, percent, shown
 if TYPE_CHECKING:
     from mfbandit.study._result import Result
 
-__all__ = ["sentence", "shown_so_far"]
+__all__ = ["BELOW_ZERO", "sentence", "shown_so_far"]
+
+#: Why a certificate does not contradict what is said of differences; the live page says the same.
+BELOW_ZERO = (
+    "An arm can be shown not to be the best although its bounds reach below 0: these hold for all pairs of arms at "
+    "once, which takes more evidence."
+)
 
 #: Reasons are cut after so many letters.
 _LONGEST = 400

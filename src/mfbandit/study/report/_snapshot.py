@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from mfbandit.study._study import Study
     from mfbandit.study.state._study_state import StudyState
 
-__all__ = ["Out", "course", "glance", "latest_activity", "snapshot", "summary"]
+__all__ = ["MOST_ARMS", "Out", "course", "glance", "latest_activity", "short", "snapshot", "summary"]
 
 #: So many arms, pulls that are out, and failures are named.
-_MOST_ARMS, _MOST_OUT, _MOST_FAILURES = 40, 50, 20
+MOST_ARMS, _MOST_OUT, _MOST_FAILURES = 40, 50, 20
 #: Of so many arms the way of their bounds is drawn.
 _MOST_DRAWN = 12
 #: The latest activity is looked for among so many records.
@@ -118,7 +118,7 @@ def snapshot(study: Study) -> dict[str, Any]:
         "rewards": [problem.reward.low, problem.reward.high],
         "fidelities": [
             {
-                "name": _short(fidelity.name),
+                "name": short(fidelity.name),
                 "truth": number == problem.truest,
                 "pulls": int(pulls[columns[number]]) if number in columns else 0,
                 "cost": float(spent[columns[number]]) if number in columns else 0.0,
@@ -137,8 +137,8 @@ def snapshot(study: Study) -> dict[str, Any]:
         "out": [
             {
                 "pull": one.pull,
-                "arm": _short(names[one.arm]),
-                "fidelity": _short(problem.fidelities[one.fidelity].name),
+                "arm": short(names[one.arm]),
+                "fidelity": short(problem.fidelities[one.fidelity].name),
                 "since": one.since,
                 "by": one.by,
             }
@@ -148,8 +148,8 @@ def snapshot(study: Study) -> dict[str, Any]:
         "failures": [
             {
                 "pull": pull,
-                "arm": _short(names[arm]),
-                "fidelity": _short(problem.fidelities[fidelity].name),
+                "arm": short(names[arm]),
+                "fidelity": short(problem.fidelities[fidelity].name),
                 "times": times,
                 "reason": _cut(reason),
             }
@@ -206,7 +206,7 @@ def _summary(study: Study, view: View) -> dict[str, Any]:
     return {
         "study": study.name,
         "status": view.status,
-        "best": None if best is None else _short(best),
+        "best": None if best is None else short(best),
         "confidence": confidence,
         "wanted": 1.0 - view.settings.delta,
         "cost": view.cost,
@@ -223,7 +223,7 @@ def _is_small(view: View) -> bool:
 def _arms_that_matter(view: View) -> list[int]:
     """Places in the statistics of the answer and of the arms that are closest to being the best."""
     if view.best is None or view.settings.question is not None:
-        return list(range(min(len(view.arms), _MOST_ARMS)))
+        return list(range(min(len(view.arms), MOST_ARMS)))
     answer_place = view.arms.index(view.answer)
     if view.on_blocks:
         against = -np.asarray(view.race.log_wrong(view.answer), dtype=float)[view.arms]
@@ -234,7 +234,7 @@ def _arms_that_matter(view: View) -> list[int]:
     against[answer_place] = -math.inf
     means = _means(view, view.columns.index(view.settings.problem.truest)) if _has_truth(view) else None
     order = np.argsort(against, kind="stable") if means is None else np.lexsort((-np.nan_to_num(means), against))
-    return [int(place) for place in order[:_MOST_ARMS]]
+    return [int(place) for place in order[:MOST_ARMS]]
 
 
 def _has_truth(view: View) -> bool:
@@ -263,7 +263,7 @@ def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
         by_fidelity = [columns.get(number) for number in range(problem.n_fidelities)]
         found.append(
             {
-                "arm": _short(name),
+                "arm": short(name),
                 "index": view.arms[place],
                 "best": name in view.chosen or (view.arms[place] == view.answer and name == view.best),
                 **({} if view.verdicts is None else {"verdict": view.verdicts.words.get(place, "the control")}),
@@ -277,7 +277,7 @@ def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
                 "retired": None,
             }
         )
-    for arm, why in list(view.retired.items())[: max(0, _MOST_ARMS - len(found)) + 5]:
+    for arm, why in list(view.retired.items())[: max(0, MOST_ARMS - len(found)) + 5]:
         nothing = {
             "index": arm,
             "best": False,
@@ -288,7 +288,7 @@ def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
             "evidence": None,
         }
         empty = {"pulls": [], "means": [], "retired": _cut(why)}
-        found.append({"arm": _short(problem.arms[arm]), **nothing, **empty})
+        found.append({"arm": short(problem.arms[arm]), **nothing, **empty})
     return found
 
 
@@ -341,7 +341,7 @@ def _waits(view: View, held: HoldUp) -> str:
     return _WAITS.get(held.kind, "").format(pull=held.pull)
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """A name that may be as long as a book."""
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
 
