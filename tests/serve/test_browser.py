@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import contextmanager
 
+import httpx
 import pytest
 import uvicorn
 from playwright.sync_api import expect, sync_playwright
@@ -20,7 +21,8 @@ from mfbandit.serve._keys import Keys
 from mfbandit.serve.live import _live_study
 from mfbandit.serve.people import _desk
 from mfbandit.storage import MemoryStorage, open_storage
-from mfbandit.study.report import noted_results
+from mfbandit.study.report import _first_look, first_look, noted_results
+from mfbandit.testing import PostgresMissing, temporary_postgres
 
 from .conftest import TOKEN
 
@@ -227,3 +229,35 @@ def test_a_worker_that_is_killed_is_seen_to_be_gone(browser, tmp_path, problem, 
         study.tell_all([(pull, 1.0) for pull in pulls])
         expect(page.get_by_text("No pull is being evaluated.")).to_be_visible()
         expect(page.locator(".tiles")).to_contain_text("pulls2")
+
+
+def test_a_page_follows_a_study_in_postgresql(browser, problem, monkeypatch):
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    monkeypatch.setattr(_first_look, "_LONG", 20)
+    try:
+        server = temporary_postgres()
+        url = server.__enter__()
+    except PostgresMissing as error:
+        pytest.skip(str(error))
+    try:
+        study = mf.create_study(problem, storage=url, name="kept", width=4)
+        study.tell_all([(pull, 1.0) for pull in study.ask(4)])
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        with served(url) as address, opened(browser, f"{address}/study/kept") as page:
+            expect(page.locator(".tiles")).to_contain_text("pulls4", timeout=30_000)
+            study.tell_all([(pull, 1.0) for pull in study.ask(4)])
+            expect(page.locator(".tiles")).to_contain_text("pulls8")
+            api = f"{address}/api/studies/kept"
+            (pull,) = httpx.post(f"{api}/ask", json={}, headers=headers).json()["pulls"]
+            expect(page.get_by_role("table", name="out now")).to_contain_text(pull["arm"])
+            told = httpx.post(f"{api}/tell", json={"pull": pull["id"], "reward": 1.0}, headers=headers).json()
+            assert told == {"counted": True, "status": "running"}
+            expect(page.locator(".tiles")).to_contain_text("pulls9")
+            page.get_by_role("button", name="Verify").click()
+            expect(page.get_by_text("Not proven: ")).to_be_visible(timeout=30_000)
+        assert study.view().pulls == 9
+        found = first_look(study.storage, "kept")
+        assert (found["pulls"], found["cost"]) == (9, study.cost)
+        study.storage.close()
+    finally:
+        server.__exit__(None, None, None)
