@@ -3,10 +3,10 @@
 ``python benchmarks/serve.py slowdown``   turns with and without pages, 2 to 3 minutes
 ``python benchmarks/serve.py memory``     all pages open for ten minutes
 
-Both take ``[--pages 200] [--workers 50] [--pulls 100000] [--seconds N] [--study FILE]``. A study is made that never ends,
-with so many pulls (a minute); FILE keeps it for the next time. A server is started on the loopback interface. Workers
-ask and tell over HTTP as fast as they can. Pages are read by a process of their own, as cheaply as can be. In the end
-every page must have seen all that any page saw, and the last result.
+Both take ``[--pages 200] [--workers 50] [--pulls 100000] [--seconds N] [--study FILE]``. A study is made that never
+ends, with so many pulls (a minute); FILE keeps it for the next time. A server is started on the loopback interface.
+Workers ask and tell over HTTP as fast as they can. Pages are read by a process of their own, as cheaply as can be. In
+the end every page must have seen all that any page saw, and the last result.
 
 Processor time of the server by tell is what to compare on a machine that others use, tells per second on one that is
 quiet.

@@ -83,6 +83,7 @@ def main(folder):
             context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
             for name, path in pages.items():
                 page = context.new_page()
+                page.set_default_timeout(120_000)
                 page.on("console", lambda message, name=name: print(f"{name}: {message.text}", file=sys.stderr))
                 page.on("pageerror", lambda error, name=name: print(f"{name}: {error}", file=sys.stderr))
                 page.goto(f"{address}{path}")

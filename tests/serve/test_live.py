@@ -15,7 +15,7 @@ from mfbandit.serve.live import _live_study, _watched
 from mfbandit.serve.live._live_study import LiveStudies, LiveStudy
 from mfbandit.serve.live._overview import Overview
 from mfbandit.study.report import _first_look, first_look, snapshot
-from mfbandit.study.report._result_words import BELOW_ZERO
+from mfbandit.study.report._result_words import BELOW_ZERO, OVERLAP
 
 STATIC = Path(_watched.__file__).parents[1] / "static"
 
@@ -205,7 +205,8 @@ def test_a_page_of_a_race_says_how_far_the_leader_is_ahead():
     ahead = {arm["arm"]: arm["ahead"] for arm in found["arms"] if not arm["best"]}
     assert ahead == result.differences
     assert found["on_blocks"]
-    assert f'"{BELOW_ZERO}"' in (STATIC / "study.js").read_text(encoding="utf-8")
+    script = (STATIC / "study.js").read_text(encoding="utf-8")
+    assert all(f'"{said}"' in script for said in (BELOW_ZERO, OVERLAP))  # the words of the report
 
 
 def test_many_arms_make_a_small_page():

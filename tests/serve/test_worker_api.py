@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -117,11 +119,15 @@ def test_the_openapi_file_names_what_there_is(worker, storage):
     assert set(described["components"]["schemas"]["Study"]["required"]) <= set(shown)
 
 
-def test_the_example_workers_play_a_study(tmp_path, problem):
-    path = tmp_path / "served.db"
-    mf.create_study(problem, storage=str(path), name="the study", width=2).close()
+def test_the_page_of_workers_runs_as_it_stands(tmp_path, monkeypatch):
+    """Its study is made, served and worked on by its own lines: curl, and the examples in JavaScript and shell."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "workers_in_any_language.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    made, serves, works, tries = (content for _, content in blocks)
+    exec(compile(made, "workers_in_any_language.md", "exec"), {})
     environment = {**os.environ, "MFBANDIT_TOKEN": "a token for the examples"}
-    command = [sys.executable, "-m", "mfbandit", "serve", str(path), "--port", "0"]
+    command = [sys.executable, "-m", *serves.splitlines()[1].split(), "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as server:
@@ -131,11 +137,14 @@ def test_the_example_workers_play_a_study(tmp_path, problem):
             url = server.stdout.readline().removeprefix("Open ").strip()
             assert url.startswith("http://127.0.0.1:"), server.stderr.read()
             assert "#" not in url  # a token that was given is not printed
-            run = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}
-            workers = [
-                subprocess.Popen(["sh", str(ROOT / "examples" / "worker.sh"), url, "the%20study", "3"], **run),
-                subprocess.Popen(["node", str(ROOT / "examples" / "worker.mjs"), url, "the study"], **run),
-            ]
+            run = {"stdout": subprocess.PIPE, "text": True, "env": environment, "cwd": ROOT / "examples"}
+            address = "http://127.0.0.1:8321/"
+            tried = subprocess.run(["sh", "-c", tries.replace(address, url)], **run, check=True).stdout
+            asked, told, failed = (json.loads(line) for line in tried.replace("}{", "}\n{").splitlines())
+            assert [pull["id"] for pull in asked["pulls"]] == [0, 1]
+            assert told == failed == {"counted": True, "status": "running"}
+            commands = [shlex.split(line.replace(address, url)) for line in works.splitlines()[1:]]
+            workers = [subprocess.Popen(words, **run) for words in commands]
             said = [worker.communicate(timeout=50)[0] for worker in workers]
             assert [worker.returncode for worker in workers] == [0, 0], said
             server.terminate()
@@ -143,6 +152,6 @@ def test_the_example_workers_play_a_study(tmp_path, problem):
         finally:
             watchdog.cancel()
             server.kill()
-    assert "certified" in said[1]
-    with mf.load_study(path) as study:
+    assert all("certified" in one for one in said)
+    with mf.load_study("work.db") as study:
         assert (study.status, study.best) == ("certified", "good")

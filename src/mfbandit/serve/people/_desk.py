@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from mfbandit.errors import InvalidInput, StudyError
@@ -280,10 +281,12 @@ def _reward(task: _Task, choice: int) -> float:
 
 def _plain(task: _Task) -> dict[str, Any]:
     shown = task.shown
+    rewards = [reward for _, reward in shown.grades]
     return {
         "name": task.name,
         "item": shown.item,
         "answers": [shown.answers[place] for place in task.order],
         "markdown": shown.markdown,
         "grades": [label for label, _ in shown.grades],
+        "rising": all(one < other for one, other in pairwise(rewards)),
     }

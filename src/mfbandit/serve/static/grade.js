@@ -60,13 +60,16 @@ function draw() {
     button.addEventListener("click", () => send("give", { grade: number }));
     return button;
   });
+  const digits = task.grades.every((grade, number) => grade === marks[number]);
   const two = task.answers.length === 2;
   const answers = task.answers.map((answer, number) => make("section", { class: "answer" }, two ? make("h2", {}, number ? "The second answer" : "The first answer") : make("h2", {}, "The answer"), text(answer, task.markdown)));
-  place.replaceChildren(
+  const shownParts = [
     make("section", { class: "item" }, make("h2", {}, "The item"), text(task.item, task.markdown)),
     make("div", { class: two ? "answers two" : "answers" }, ...answers),
-    make("div", { class: "row grades", role: "group", "aria-label": "grades" }, ...buttons),
-  );
+    task.rising && digits ? make("p", { class: "hint" }, `${task.grades[0]} is the worst, ${task.grades[task.grades.length - 1]} the best. Press a button or its key.`) : null,
+    make("div", { class: `row grades${task.grades.length > 5 ? " many" : ""}`, role: "group", "aria-label": "grades" }, ...buttons),
+  ];
+  place.replaceChildren(...shownParts.filter((part) => part !== null));
   scrollTo(0, 0);
 }
 

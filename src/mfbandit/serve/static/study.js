@@ -5,6 +5,7 @@ import { amount, count, duration, floored, shown } from "./format.js";
 
 const DRAWN = 5;
 const BELOW_ZERO = "An arm can be shown not to be the best although its bounds reach below 0: these hold for all pairs of arms at once, which takes more evidence.";
+const OVERLAP = "An arm can be shown not to be the best although its bounds overlap those of the best: all results of two arms together prove more than the bounds of each.";
 const main = document.getElementById("main");
 const name = nameInAddress("study");
 const said = make("span", { class: "status", role: "status" });
@@ -45,20 +46,22 @@ function first(found) {
 }
 
 function head() {
+  const [low, high] = study.rewards;
+  const span = low === null || high === null ? Infinity : high - low;
   const tiles = [
     ["best", study.best === null ? "none yet" : shown(study.best, 40)],
     ["confidence", study.best === null ? "-" : floored(study.confidence)],
     ["cost", amount(study.cost) + (study.limit === null ? "" : ` of ${amount(study.limit)}`)],
     ["pulls", count(study.pulls)],
     ["to go", study.remaining_cost === null ? "-" : `about ${amount(study.remaining_cost, 2)}`],
-    ["still in the race", `${count(study.n_left)} of ${count(study.n_arms - study.n_retired)}`],
+    ["in the race", `${count(study.n_left)} of ${count(study.n_arms - study.n_retired)}`],
   ];
   fill(
     parts.head,
     kicker(study),
     make("h1", {}, study.sentence),
     row(tiles),
-    study.regret_bound === null || study.best === null ? null : make("p", {}, `No arm is better${study.regret_bound > 0 ? ` by more than ${amount(study.regret_bound)}` : ""}, with probability ${amount(study.wanted)}, whenever you look.`),
+    study.regret_bound === null || study.best === null || study.regret_bound >= span ? null : make("p", {}, `No arm is better${study.regret_bound > 0 ? ` by more than ${amount(study.regret_bound)}` : ""}, with probability ${amount(study.wanted)}, whenever you look.`),
     study.waits ? make("p", {}, `Nothing can be handed out now: ${study.waits}.`) : null,
   );
 }
@@ -105,9 +108,11 @@ function race() {
   const more = study.n_arms - study.arms.length;
   // The report says the same: it puzzles whoever sees a certificate beside it.
   const belowZero = blocks && study.arms.some((arm) => !arm.best && !arm.left && arm.ahead && arm.ahead[0] <= 0);
+  const leader = study.arms.find((arm) => arm.best);
+  const overlap = !blocks && leader && study.arms.some((arm) => !arm.left && arm.retired === null && arm.high >= leader.low);
   const text = blocks
     ? `By how much the leader is ahead of each arm, at least and at most. All of it holds at once with probability ${amount(study.wanted)}.${belowZero ? ` ${BELOW_ZERO}` : ""}`
-    : `Bounds of the true means; dots are means by the truest fidelity. All of it holds at once with probability ${amount(study.wanted)}.`;
+    : `Bounds of the true means; dots are means by the truest fidelity. All of it holds at once with probability ${amount(study.wanted)}.${overlap ? ` ${OVERLAP}` : ""}`;
   fill(parts.race, section("Who is still in the race", text, table(blocks ? ["arm", "", "the leader is ahead by", "at least", "at most"] : ["arm", "", "true mean", "at least", "at most"], rows, [1, "text spare", "left"], "arms"), more > 0 ? make("p", {}, `${count(more)} more arms, which are further from being the best, are not shown.`) : null));
 }
 
@@ -137,7 +142,8 @@ function out() {
 }
 
 function charts() {
-  if (!course.length) return;
+  pictures.hidden = study.pulls === 0;
+  if (!course.length || pictures.hidden) return;
   drawConfidence(confidence, [{ label: study.study, course, wanted: study.wanted }]);
   const drawn = study.arms.filter((arm) => arm.retired === null && !(study.on_blocks && arm.best)).slice(0, DRAWN);
   boundsText.textContent = study.on_blocks ? "By how much the leader was ahead of the closest arms." : "Bounds of the true means of the closest arms.";
@@ -175,7 +181,7 @@ async function people() {
     section(
       "People who grade",
       found.there.length ? `There now: ${found.there.join(", ")}.` : "Nobody is there now.",
-      make("p", {}, "Give people this link; it lets them grade, and see nothing else: ", make("a", { href: root + found.link, id: "grade-link" }, `${location.origin}${root}${found.link.slice(0, 60)}…`)),
+      make("p", {}, "Give people this link; it lets them grade, and see nothing else: ", make("a", { href: root + found.link, id: "grade-link", class: "name" }, shown(`${location.origin}${root}${found.link}`, 300))),
       rows.length ? table(["person", "grades", "mean"], rows, [1], "people") : null,
       pairs.length ? table(["who graded the same", "both", "said the same", "mean difference"], pairs, [1], "agreement") : rows.length ? make("p", {}, "Nothing was graded by two people yet.") : null,
     ),
@@ -190,16 +196,19 @@ function show(found) {
   else course.push(found.moment);
   document.title = `${shown(found.study, 60)} · mfbandit`;
   for (const part of [head, wrong, race, out, charts, people]) part();
-  heat(study, "The mean of the rewards, and how many there are; the darker, the more.");
+  heat(study, "The mean of the rewards, and how many there are; the stronger the colour, the more.");
 }
 
 const me = await enter(main);
-main.replaceChildren(
-  nav(make("a", { href: `${root}/` }, "all studies"), make("span", { class: "space" }), said),
-  parts.head, parts.wrong, parts.race,
+const pictures = make(
+  "div",
+  { hidden: true },
   section("How sure it became", "The confidence that the leading arm is the best, as the study saw it at the time.", confidence.element),
   make("section", {}, make("h2", {}, "Bounds against what was spent"), boundsText, bounds.element),
-  parts.heat, parts.spent, parts.out, parts.people, certificate(),
+);
+main.replaceChildren(
+  nav(make("a", { href: `${root}/` }, "all studies"), make("span", { class: "space" }), said),
+  parts.head, parts.wrong, parts.race, pictures, parts.heat, parts.spent, parts.out, parts.people, certificate(),
 );
 listen(studyPath(name, "/events"), {
   course: (found) => {

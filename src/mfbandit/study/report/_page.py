@@ -17,7 +17,7 @@ from mfbandit.formatting import amount, floored
 from mfbandit.study._history import history
 from mfbandit.study.report._goal_words import GoalAnswer
 from mfbandit.study.report._page_style import STYLE
-from mfbandit.study.report._result_words import BELOW_ZERO, shown_so_far
+from mfbandit.study.report._result_words import BELOW_ZERO, OVERLAP, shown_so_far
 from mfbandit.study.report._study_plots import confidence_over_cost, differences, intervals, spend
 from mfbandit.version import __version__
 
@@ -183,7 +183,14 @@ def _known(result: Result, truth: str | None) -> str:
     holds = f"{at_once} the bias bounds hold."
     if not result.on_blocks:
         title, alternative = "What is known of each arm", "Bounds of every arm's true mean"
-        facts = ["Bounds of the true means.", holds, *_no_better_by(result)]
+        least = next((one.low for one in result.arms if one.arm == result.best), math.inf)
+        out = [one for one in result.arms if one.retired is None and one.arm not in (*result.left, result.best)]
+        facts = [
+            "Bounds of the true means.",
+            holds,
+            *_no_better_by(result),
+            *([OVERLAP] if any(one.high >= least for one in out) else []),
+        ]
         return _section(title, " ".join(facts), intervals(result, truth=truth), alternative)
     if not result.differences:
         return ""

@@ -10,14 +10,17 @@ from mfbandit.formatting import amount, percent, shown
 if TYPE_CHECKING:
     from mfbandit.study._result import Result
 
-__all__ = ["BELOW_ZERO", "sentence", "shown_so_far"]
+__all__ = ["BELOW_ZERO", "OVERLAP", "sentence", "shown_so_far"]
 
-#: Why a certificate does not contradict what is said of differences; the live page says the same.
+#: Why a certificate does not contradict what is said of differences or of single arms; the live page says the same.
 BELOW_ZERO = (
     "An arm can be shown not to be the best although its bounds reach below 0: these hold for all pairs of arms at "
     "once, which takes more evidence."
 )
-
+OVERLAP = (
+    "An arm can be shown not to be the best although its bounds overlap those of the best: all results of two arms "
+    "together prove more than the bounds of each."
+)
 #: Reasons are cut after so many letters.
 _LONGEST = 400
 #: So many arms that are left are named.
