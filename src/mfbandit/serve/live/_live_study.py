@@ -44,6 +44,8 @@ class LiveStudy(Watched):
         self._studies, self.name = studies, name
         self._length = -1
         self._course: list[dict[str, Any]] = []
+        #: What pages are told of it; None if it has changed since.
+        self._course_text: bytes | None = None
         #: When each pull that is out was first seen to be; a renewed lease says only when that was done last.
         self._first_seen: dict[int, float] = {}
         #: Processes that have pulls may end, which no log says: so they are looked at now and then.
@@ -134,6 +136,7 @@ class LiveStudy(Watched):
         return {**found, "now": now}
 
     def _append(self, moment: dict[str, Any]) -> None:
+        self._course_text = None
         if self._course and self._course[-1]["cost"] >= moment["cost"]:
             self._course[-1] = moment
         else:
@@ -144,7 +147,13 @@ class LiveStudy(Watched):
             self._say_course()
 
     def _say_course(self) -> None:
-        self.say("course", lambda: event("course", self._course))
+        self.say("course", self._course_event)
+
+    def _course_event(self) -> bytes:
+        """The course as it is now; many pages may open at once, and are told the same text."""
+        if self._course_text is None:
+            self._course_text = event("course", self._course)
+        return self._course_text
 
     def _say_first(self, found: dict[str, Any]) -> None:
         """Say what can be said at once."""
@@ -174,6 +183,7 @@ class LiveStudy(Watched):
         self._has_gap, self._filling = False, None
         before = [moment for moment in past if moment["cost"] < cost]
         if before:
+            self._course_text = None
             self._course[:] = before + [moment for moment in self._course if moment["cost"] >= cost]
             self._say_course()
 
