@@ -97,7 +97,8 @@ class LiveStudy(Watched):
         """Open the study; a large one takes seconds to open, and many arms to compare: something is shown before."""
         self._say_first({"study": self.name})
         if not self._studies.is_open(self.name):
-            self._say_first(await run_in_threadpool(first_look, self._studies.storage, self.name) or self._glance)
+            found = await run_in_threadpool(first_look, self._studies.storage, self.name)
+            self._say_first(found or self._glance)
         study = await run_in_threadpool(self._studies.get, self.name)
         self._say_first({**self._glance, **await run_in_threadpool(glance, study)})
 

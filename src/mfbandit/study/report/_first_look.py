@@ -61,7 +61,7 @@ def first_look(storage: Storage, name: str) -> dict[str, Any] | None:
     shape = settings.problem.n_arms, settings.problem.n_fidelities
     cells, size = cells[pulls], shape[0] * shape[1]
     counts = np.bincount(cells, minlength=size).reshape(shape)
-    sums = np.bincount(cells, told[:, 1], minlength=size).reshape(shape)
+    sums: Floats = np.bincount(cells, weights=told[:, 1], minlength=size).reshape(shape).astype(np.float64)
     costs = _costs(settings, counts) if found.is_plain else None
     return {"study": name, **_plain(settings.problem, counts, sums, costs)}
 
