@@ -17,7 +17,7 @@ from mfbandit.formatting import amount, floored
 from mfbandit.study._history import history
 from mfbandit.study.report._goal_words import GoalAnswer
 from mfbandit.study.report._page_style import STYLE
-from mfbandit.study.report._result_words import BELOW_ZERO, OVERLAP, shown_so_far
+from mfbandit.study.report._result_words import BELOW_ZERO, OVERLAP, no_better_by, shown_so_far
 from mfbandit.study.report._study_plots import confidence_over_cost, differences, intervals, spend
 from mfbandit.version import __version__
 
@@ -188,7 +188,7 @@ def _known(result: Result, truth: str | None) -> str:
         facts = [
             "Bounds of the true means.",
             holds,
-            *_no_better_by(result),
+            *no_better_by(result),
             *([OVERLAP] if any(one.high >= least for one in out) else []),
         ]
         return _section(title, " ".join(facts), intervals(result, truth=truth), alternative)
@@ -202,17 +202,9 @@ def _known(result: Result, truth: str | None) -> str:
         facts.append(BELOW_ZERO)
     if result.tied:
         facts.append(f"Exactly as good on all blocks: {', '.join(map(repr, result.tied))}.")
-    facts += _no_better_by(result)
+    facts += no_better_by(result)
     title = f"How far the {first} is ahead of each arm"
     return _section(title, " ".join(facts), differences(result), f"By how much the {first} is ahead of every other arm")
-
-
-def _no_better_by(result: Result) -> list[str]:
-    """By how much another arm can be better, in words."""
-    if result.regret_bound is None:
-        return []
-    by = f" by more than {result.regret_bound:.4g}" if result.regret_bound > 0.0 else ""
-    return [f"With the same probability no arm is better than {result.best!r}{by}."]
 
 
 def _section(title: str, text: str, figure: Figure, alternative: str) -> str:

@@ -10,7 +10,7 @@ from mfbandit.formatting import amount, percent, shown
 if TYPE_CHECKING:
     from mfbandit.study._result import Result
 
-__all__ = ["BELOW_ZERO", "OVERLAP", "sentence", "shown_so_far"]
+__all__ = ["BELOW_ZERO", "OVERLAP", "no_better_by", "sentence", "shown_so_far"]
 
 #: Why a certificate does not contradict what is said of differences or of single arms; the live page says the same.
 BELOW_ZERO = (
@@ -93,3 +93,11 @@ def _listed(names: Sequence[str]) -> str:
     """Some names, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(repr(shown(name)) for name in names[:_MOST_NAMED]) + more
+
+
+def no_better_by(result: Result) -> list[str]:
+    """By how much another arm can be better, in words."""
+    if result.regret_bound is None:
+        return []
+    by = f" by more than {result.regret_bound:.4g}" if result.regret_bound > 0.0 else ""
+    return [f"With the same probability no arm is better than {result.best!r}{by}."]
