@@ -153,5 +153,5 @@ def test_the_page_of_workers_runs_as_it_stands(tmp_path, monkeypatch):
             watchdog.cancel()
             server.kill()
     assert all("certified" in one for one in said)
-    with mf.load_study("work.db") as study:
+    with mf.load_study("prompts.db") as study:
         assert (study.status, study.best) == ("certified", "good")

@@ -58,7 +58,10 @@ class WideStudyState(StudyState):
 
     def next_place(self, people: bool = False) -> int:
         """The next place of a pull to hand out, or -1: as many are out as may be."""
-        return -1 if len(self.round.leases) >= self.settings.width else super().next_place(people)
+        out = len(self.round.leases)
+        if out >= self.settings.width or (out and self.settings.limit < math.inf and self.cost >= self.settings.limit):
+            return -1  # all is spent, though results that came out of order do not count yet
+        return super().next_place(people)
 
     def hold_up(self) -> HoldUp:
         """Why no pull can be handed out now."""
