@@ -22,7 +22,6 @@ from mfbandit.serve.live import _live_study
 from mfbandit.serve.people import _desk
 from mfbandit.storage import MemoryStorage, open_storage
 from mfbandit.study.report import _first_look, first_look, noted_results
-from mfbandit.testing import PostgresMissing, temporary_postgres
 
 from .conftest import TOKEN
 
@@ -128,6 +127,8 @@ def test_all_studies_are_listed_and_compared(browser, problem):
         mf.create_study(problem, storage=storage, name="three")
         expect(page.get_by_role("link", name="three")).to_be_visible()
         assert page.get_by_label("compare one").is_checked()
+        # Nothing has to be scrolled sideways.
+        assert page.locator(".scroll").evaluate("list => list.scrollWidth <= list.clientWidth")
         page.goto("about:blank")
         with browser.new_context() as context:  # the browser itself says that there is nothing: no error of the page
             lost = context.new_page()
@@ -231,33 +232,24 @@ def test_a_worker_that_is_killed_is_seen_to_be_gone(browser, tmp_path, problem, 
         expect(page.locator(".tiles")).to_contain_text("pulls2")
 
 
-def test_a_page_follows_a_study_in_postgresql(browser, problem, monkeypatch):
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
+def test_a_page_follows_a_study_in_postgresql(browser, problem, postgres_database, monkeypatch):
     monkeypatch.setattr(_first_look, "_LONG", 20)
-    try:
-        server = temporary_postgres()
-        url = server.__enter__()
-    except PostgresMissing as error:
-        pytest.skip(str(error))
-    try:
-        study = mf.create_study(problem, storage=url, name="kept", width=4)
+    study = mf.create_study(problem, storage=postgres_database, name="kept", width=4)
+    study.tell_all([(pull, 1.0) for pull in study.ask(4)])
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with served(postgres_database) as address, opened(browser, f"{address}/study/kept") as page:
+        expect(page.locator(".tiles")).to_contain_text("pulls4", timeout=30_000)
         study.tell_all([(pull, 1.0) for pull in study.ask(4)])
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        with served(url) as address, opened(browser, f"{address}/study/kept") as page:
-            expect(page.locator(".tiles")).to_contain_text("pulls4", timeout=30_000)
-            study.tell_all([(pull, 1.0) for pull in study.ask(4)])
-            expect(page.locator(".tiles")).to_contain_text("pulls8")
-            api = f"{address}/api/studies/kept"
-            (pull,) = httpx.post(f"{api}/ask", json={}, headers=headers).json()["pulls"]
-            expect(page.get_by_role("table", name="out now")).to_contain_text(pull["arm"])
-            told = httpx.post(f"{api}/tell", json={"pull": pull["id"], "reward": 1.0}, headers=headers).json()
-            assert told == {"counted": True, "status": "running"}
-            expect(page.locator(".tiles")).to_contain_text("pulls9")
-            page.get_by_role("button", name="Verify").click()
-            expect(page.get_by_text("Not proven: ")).to_be_visible(timeout=30_000)
-        assert study.view().pulls == 9
-        found = first_look(study.storage, "kept")
-        assert (found["pulls"], found["cost"]) == (9, study.cost)
-        study.storage.close()
-    finally:
-        server.__exit__(None, None, None)
+        expect(page.locator(".tiles")).to_contain_text("pulls8")
+        api = f"{address}/api/studies/kept"
+        (pull,) = httpx.post(f"{api}/ask", json={}, headers=headers).json()["pulls"]
+        expect(page.get_by_role("table", name="out now")).to_contain_text(pull["arm"])
+        told = httpx.post(f"{api}/tell", json={"pull": pull["id"], "reward": 1.0}, headers=headers).json()
+        assert told == {"counted": True, "status": "running"}
+        expect(page.locator(".tiles")).to_contain_text("pulls9")
+        page.get_by_role("button", name="Verify").click()
+        expect(page.get_by_text("Not proven: ")).to_be_visible(timeout=30_000)
+    assert study.view().pulls == 9
+    found = first_look(study.storage, "kept")
+    assert (found["pulls"], found["cost"]) == (9, study.cost)
+    study.storage.close()

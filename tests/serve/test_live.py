@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import mfbandit as mf
+from mfbandit.errors import StorageError
 from mfbandit.formatting import amount, duration, floored
 from mfbandit.serve._open_studies import OpenStudies
 from mfbandit.serve.live import _live_study, _watched
@@ -45,6 +46,7 @@ async def until(events, name, wanted=lambda content: True):
 def play(study, pulls):
     told = 0
     while told < pulls:
+        assert not study.done, f"the study is over after {told} pulls"
         for pull in study.ask(4):
             study.tell(pull, float(random.Random(pull.seed).random() < (0.9 if pull.arm == "good" else 0.4)))
             told += 1
@@ -91,7 +93,7 @@ def test_who_is_slow_is_told_the_latest(storage):
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_what_was_before_is_worked_out(tmp_path, problem, monkeypatch, elsewhere):
     path = str(tmp_path / "s.db")
-    study = mf.create_study(problem, storage=path, name="mine", width=4)
+    study = mf.create_study(problem, storage=path, name="mine", delta=1e-6, width=4)
     play(study, 60)
     if elsewhere:
         monkeypatch.setattr(_live_study, "_MANY_RESULTS", 0)
@@ -160,6 +162,35 @@ def test_a_study_that_is_gone_is_said_to_be(storage):
         del storage._headers["mine"]
         studies.forget("mine")
         assert (await until(page, "trouble"))["error"] == "there is no study named 'mine'"
+
+    asyncio.run(main())
+
+
+def test_trouble_is_said_and_logged_once(storage, monkeypatch, caplog):
+    async def main():
+        studies = OpenStudies(storage)
+        every, one = Overview(studies), LiveStudy(studies, "mine")
+        pages = every.watch(), one.watch()
+        await until(pages[0], "studies")
+        await until(pages[1], "study")
+
+        def refuse(*_):
+            raise StorageError("the disk is full")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(studies, "names", refuse)
+            patched.setattr(studies, "get", refuse)
+            for page in pages:
+                assert (await until(page, "trouble"))["error"].startswith("the storage does not answer")
+            for _ in range(3):
+                await every.look()
+                await one.look()
+        assert [record.getMessage() for record in caplog.records] == [
+            "watching all studies: the disk is full",
+            "watching study 'mine': the disk is full",
+        ]
+        for page in pages:
+            assert (await until(page, "trouble"))["error"] == ""
 
     asyncio.run(main())
 

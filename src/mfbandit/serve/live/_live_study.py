@@ -56,7 +56,7 @@ class LiveStudy(Watched):
         #: How many results there were at the last look, whether nobody has watched since, and whether too much has
         #: happened while nobody did.
         self._pulls, self._was_away, self._has_gap = 0, True, False
-        self._trouble, self._glance = "", dict[str, Any]()
+        self._glance = dict[str, Any]()
         self._looking = asyncio.Lock()
 
     async def look(self) -> None:
@@ -76,18 +76,18 @@ class LiveStudy(Watched):
             took = time.monotonic() - started
             self._next_full = time.monotonic() + _REST * took if took > _LONG_SECONDS else 0.0
         except UnknownStudy as error:
-            self._say_trouble(str(error))
+            self.say_trouble(str(error))
             return
         except StorageError as error:
-            _logger.warning("watching study %r: %s", self.name, error)
             self._studies.forget(self.name)
-            self._say_trouble("the storage does not answer: the page's own log says why")
+            reason = f"watching study {self.name!r}: {error}"
+            self.say_trouble("the storage does not answer: the page's own log says why", reason)
             return
         except MfbanditError as error:
             self._studies.forget(self.name)
-            self._say_trouble(str(error))
+            self.say_trouble(str(error))
             return
-        self._say_trouble("")
+        self.say_trouble("")
         if found is not None:
             self._show(found)
         if self._has_gap and self._filling is None and self._course:
@@ -162,11 +162,6 @@ class LiveStudy(Watched):
             self._glance = found
             text = event("first", found)
             self.say("first", lambda: text)
-
-    def _say_trouble(self, sentence: str) -> None:
-        if sentence != self._trouble:
-            self._trouble = sentence
-            self.say("trouble", lambda: event("trouble", {"error": sentence}))
 
     async def _fill(self, results: int, cost: float) -> None:
         """Work out how the study came to where it cost so much and had so many results."""

@@ -40,9 +40,9 @@ class Overview(Watched):
         try:
             lines = await run_in_threadpool(self._look)
         except StorageError as error:
-            _logger.warning("watching all studies: %s", error)
-            self.say("trouble", lambda: event("trouble", {"error": "the storage does not answer"}))
+            self.say_trouble("the storage does not answer", f"watching all studies: {error}")
             return
+        self.say_trouble("")
         if lines != self._shown:
             self._shown = lines
             text = event("studies", {"studies": lines})
@@ -74,7 +74,7 @@ class Overview(Watched):
                 length = study.known_length
                 line = {**summary(study), "active": latest_activity(study)}
         except MfbanditError as error:
-            if isinstance(error, StorageError):
+            if isinstance(error, StorageError) and line.get("status") != "unreadable":
                 _logger.warning("study %r cannot be shown: %s", name, error)
             self._studies.forget(name)
             line = {"study": name, "status": "unreadable"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from mfbandit.serve.web._answers import whole_text
 
 __all__ = ["Watched", "event"]
+
+_logger = logging.getLogger("mfbandit")
 
 #: Seconds between two looks, at least; and how many times as long as a look takes there is none.
 _PAUSE_SECONDS, _REST = 0.5, 4.0
@@ -45,6 +48,7 @@ class Watched:
         #: Whether a look has not seen all there is, so that the next one follows soon.
         self.unfinished = False
         self._topics: dict[str, _Topic] = {}
+        self._trouble = ""
         self._news = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
 
@@ -58,6 +62,14 @@ class Watched:
         self._topics[topic] = _Topic(1 if before is None else before.version + 1, text)
         self._news.set()
         self._news = asyncio.Event()
+
+    def say_trouble(self, sentence: str, reason: str = "") -> None:
+        """Say what is wrong, or by "" that nothing is, and log the reason; once, not at every look."""
+        if sentence != self._trouble:
+            self._trouble = sentence
+            self.say("trouble", lambda: event("trouble", {"error": sentence}))
+            if reason:
+                _logger.warning(reason)
 
     async def watch(self) -> AsyncIterator[bytes]:
         """Events, as they come, until whoever watches leaves."""

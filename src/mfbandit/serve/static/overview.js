@@ -36,7 +36,7 @@ function show() {
     fill(list, make("p", {}, "The storage holds no study."));
     return;
   }
-  fill(list, table(["", "study", "status", "best", "confidence", "cost", "to go", "active"], lines, ["tick", 1, 1, 1], "studies"), more ? make("p", {}, `${count(more)} older studies are not shown.`) : null);
+  fill(list, table(["", "study", "status", "best", "confidence", "cost", "to go", "active"], lines, ["tick", 1, 1, 1, null, "spare", "spare", "spare"], "studies"), more ? make("p", {}, `${count(more)} older studies are not shown.`) : null);
 }
 
 function compare() {
