@@ -64,6 +64,17 @@ def test_only_money_that_is_paid_is_counted():
 
 
 @pytest.mark.parametrize("workers", [1, 8])
+def test_known_answers_cost_nothing_to_compare_with(workers):
+    """Then only the answers are paid for, and counted."""
+    setup = judging([], respond=lambda candidate, item: f"{candidate} {item}", price=0.0, answer_price=0.5)
+    result = setup.identify(workers=workers, progress=False)
+    bill = setup.bill()
+    assert (result.best, result.status) == ("b", "certified")
+    assert result.cost == bill.total == 0.5 * bill.answers > 0
+    assert sum(one.paid for one in bill.graders) > 0
+
+
+@pytest.mark.parametrize("workers", [1, 8])
 def test_the_limit_is_never_exceeded(workers, tmp_path):
     for limit in (0.5, 10.0, 37.0, 420.0):
         setup = judging([], respond=lambda candidate, item: candidate, answer_price=0.5)

@@ -48,7 +48,8 @@ class Grader:
         A function, or coroutine function, of an answer and an item; returns the score. With `label`, of an answer
         and a label. With several `raters`, the number of the rater comes third.
     price
-        What one grading costs, above 0; with `per_item` what one item costs, whoever's answers to it are graded.
+        What one grading costs, 0 for a comparison with known answers; with `per_item` what one item costs, whoever's
+        answers to it are graded.
     bias
         How far its mean score may be from the truth; 0 for the grader that is the truth.
     per_second
@@ -102,9 +103,11 @@ class Grader:
             self._check_people()
         elif not callable(self.grade):
             raise InvalidInput(f"grade of {self.name!r} must be a function of {self._graded}")
-        for name in ("price", "per_second", "timeout", "at_once"):
+        if not is_number(self.price) or not 0 <= self.price < math.inf:
+            raise InvalidInput(f"price of grader {self.name!r} must be a number >= 0, got {self.price!r}")
+        for name in ("per_second", "timeout", "at_once"):
             value = getattr(self, name)
-            if value is None and name != "price":
+            if value is None:
                 continue
             if not is_number(value) or not 0 < value < math.inf:
                 raise InvalidInput(f"{name} of grader {self.name!r} must be a number > 0, got {value!r}")

@@ -281,9 +281,9 @@ class Grading:
             pause = 0.0 if call.price is None else self._paces[name].wait(asyncio.get_running_loop().time())
             if pause > 0.0:
                 await asyncio.sleep(pause)
-            if call.price:
+            if call.price is not None and call.price == grader.price:
                 self.account.paid[name] += 1
-                paid = True
+                paid = call.price > 0.0
             taken = take(await called(call.function, call.arguments, grader.timeout))
             paid = False
             return taken

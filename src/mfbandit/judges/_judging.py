@@ -119,6 +119,8 @@ class Judging:
             check_function(respond, "respond", ["a candidate", "an item"])
         if not is_number(answer_price) or not 0.0 <= answer_price < math.inf:
             raise InvalidInput(f"answer_price must be a number >= 0, got {answer_price!r}")
+        if free := [name for name, one in self.graders.items() if one.full_price + answer_price == 0.0]:
+            raise InvalidInput(f"{free[0]!r} costs nothing, and answers neither: say answer_price=1 to count answers")
         if same is not None and (not callable(same) or inspect.iscoroutinefunction(same)):
             raise InvalidInput(f"same must be a plain function of two answers, or None, got {same!r}")
         if same is not None:
