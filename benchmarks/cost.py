@@ -1,7 +1,7 @@
 """What every policy pays on every built-in instance, beside the limit that nobody can go below.
 
     python benchmarks/cost.py                  # a table per instance; some minutes
-    python benchmarks/cost.py --trials 1000 --out docs/pictures
+    python benchmarks/cost.py --trials 1000 --out results
     python benchmarks/cost.py --errors         # error rates, 10,000 trials each, on instances made to hurt
 
 A policy that needs prior knowledge gets it: bounds 0.05 above the best mean and 0.05 below the second
@@ -121,52 +121,6 @@ def table(rows: list[Row]) -> None:
         )
 
 
-def picture(rows: list[Row], path: Path) -> None:
-    """Draw cost over the limit, one line per instance, for the rivals that matter."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    shown = [
-        ("the paper's best of Explore-A, -B, -C", ("lucb-a", "lucb-b", "lucb-c"), "s", "#D55E00"),
-        ("MF-GRAD (unproven threshold)", ("mf-grad",), "^", "#009E73"),
-        ("mf-toptwo on the truest fidelity only", ("mf-toptwo:fidelities=top",), "D", "#999999"),
-        ("mf-toptwo, the default", ("mf-toptwo",), "o", "#0072B2"),
-    ]
-    names = list(dict.fromkeys(row.instance for row in rows))
-    named: set[str] = set()
-    figure, axes = plt.subplots(figsize=(8.2, 0.42 * len(names) + 1.5), layout="constrained")
-    for y, name in enumerate(reversed(names)):
-        axes.axhline(y, color="#eeeeee", linewidth=1, zorder=0)
-        for label, wanted, marker, colour in shown:
-            found = [
-                row.over_limit
-                for row in rows
-                if row.instance == name
-                and "bound=" not in row.policy
-                and (row.policy if wanted[0].startswith("mf-toptwo") else row.policy.partition(":")[0]) in wanted
-                and row.stopped == 1.0
-            ]
-            if found:
-                axes.plot(min(found), y, marker, color=colour, markersize=7, label=None if label in named else label)
-                named.add(label)
-    axes.axvline(1.0, color="black", linewidth=1.2)
-    axes.text(1.02, len(names) - 0.45, "limit", fontsize=9, va="bottom")
-    axes.set_xscale("log")
-    axes.set_xticks([1, 2, 5, 10, 20, 50, 100, 200], ["1", "2", "5", "10", "20", "50", "100", "200"])
-    axes.minorticks_off()
-    axes.set_yticks(range(len(names)), list(reversed(names)))
-    axes.set_ylim(-0.6, len(names) - 0.1)
-    axes.set_xlabel("mean cost until the answer, as a multiple of what no correct algorithm can go below")
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(axis="y", length=0)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
-
-
 def hurtful() -> Iterator[mf.Instance]:
     """Instances made to hurt: near ties, biases at their bounds, rewards near 0 and 1, low variance, many arms."""
     cheap = [("cheap", 1.0, 0.1), ("true", 5.0, 0.0)]
@@ -224,7 +178,7 @@ def main() -> None:
     parser.add_argument("--delta", type=float, help="instead of the usual delta of each instance")
     parser.add_argument("--policies", nargs="*", help="instead of all")
     parser.add_argument("--errors", action="store_true", help="error rates on instances made to hurt")
-    parser.add_argument("--out", type=Path, help="write cost.json and cost.png there")
+    parser.add_argument("--out", type=Path, help="write cost.json there")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", mf.errors.ModelWarning)
     if arguments.errors:
@@ -243,7 +197,6 @@ def main() -> None:
         everything += rows
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        picture(everything, arguments.out / "cost.png")
         (arguments.out / "cost.json").write_text(json.dumps([asdict(row) for row in everything], indent=1))
 
 

@@ -4,6 +4,7 @@ python benchmarks/real.py --json real.json
 python benchmarks/budget.py --json budget.json
 python benchmarks/search.py --json search.json
 python benchmarks/real_page.py --real real.json --budget budget.json --search search.json
+python docs/make_pictures.py                    # the pictures of its tables
 """
 
 from __future__ import annotations
@@ -11,55 +12,42 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
 from blocks import CUT, FEW
-from budget import CLEAR, LOOKED_AT, OURS, PARTS, REJECTS, UCB_E, comparison
+from budget import CLEAR, PARTS, comparison
 from real import short
 from real_data import NOISE
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-#: Sets of the picture, and how they are called there.
-SHOWN = {
-    "prompts_sentiment": "sentiment, {arms} prompts",
-    "prompts_translation_en-fr": "en-fr, {arms} prompts",
-    "swebench_pro": "SWE-bench Pro, {arms} agents",
-}
-LOOKS = {
-    OURS: ("#0072B2", "o", "-"),
-    LOOKED_AT: ("#0072B2", "o", ":"),
-    REJECTS: ("#009E73", "^", "-"),
-    UCB_E: ("#D55E00", "s", "-"),
-}
-
 INDEPENDENT = """## {sets} recorded data sets
 
 Learning curves, agents, summaries, judges, ads, simulators. A pull draws one row of its arm and fidelity. At delta
-= {delta:g}, the default policy gave {wrong} wrong answers in {trials:,} runs. "Truest only" is the same policy with
-the same certificate, on the truest fidelity alone. The cheapest rival is the cheapest of the paper's Explore-A, -B
-and -C and of LUCB's other variants, with the paper's confidence bounds and with tighter ones, and of IISE; where
-those need to know the two best means they were told, nearly. Explore-A, -B and -C as the paper has them are in the
-next column (">": cut off at 20 times the cost, or after a million pulls). Successive halving promises
-nothing: the share of its answers that were right, as it is, and repeated until it costs what the default does.
+= {delta:g}, the default policy gave {wrong} wrong answers in {trials:,} runs.
+
+Where cheap fidelities say much, the default costs a fraction of the truest fidelity alone: on `pandalm_judges`,
+language models graded by two judges and by people, it costs {pandalm:.0f} times less. Where they say little, it costs
+about the same, and on {more} it costs more.
+
+- "Truest only" is the same policy with the same certificate, on the truest fidelity alone. In brackets, and for A, B
+  and C: how many times the default's cost. Below 1 the default costs more.
+- The cheapest rival is the cheapest of the paper's Explore-A, -B and -C, of LUCB's other variants, with the paper's
+  confidence bounds and with tighter ones, and of IISE. Where those need to know the two best means they were told,
+  nearly. Explore-A, -B and -C as the paper has them are in the next column (">": cut off at 20 times the cost, or after
+  a million pulls).
+- The last column shows how often successive halving was right: first in its standard form, then repeated until it costs
+  as much as the default. It gives no guarantee.
+- A dagger marks sets with one row per cell, to which the noise was added that `benchmarks/real_data.py` states.
+- A star marks a near tie: the gap of the two best is under two standard errors of it. Any arm within a stated epsilon
+  of the best is right there, {epsilons}.
 
 | data set | arms, fidelities | default | wrong | truest only | cheapest rival | paper's A, B, C | halving right |
 |---|---:|---:|---:|---:|---:|---:|---:|
 {rows}
-
-In brackets, and for A, B and C: how many times the default's cost. A dagger marks sets with one row per cell, to
-which the noise was added that `benchmarks/real_data.py` states. A star marks a near tie (the gap of the two best is
-under two standard errors of it): any arm within a stated epsilon of the best is right there, {epsilons}.
-
-Where the cheap fidelities say little, as in {useless}, the default costs about what the truest fidelity alone does.
-Where they say much, it costs a fraction: on `pandalm_judges`, language models graded by two judges and by people,
-{pandalm:.0f} times less.
 """
 
 SEARCH = """## Choosing hyperparameters
@@ -201,29 +189,6 @@ def budget_rows(one: dict[str, Any]) -> list[str]:
     return lines
 
 
-def draw_budget(found: list[dict[str, Any]], path: Path) -> None:
-    """The share of right answers against the share of cells, a panel for each of a few sets."""
-    sets = [one for one in found if one["set"] in SHOWN]
-    figure, panels = plt.subplots(1, len(sets), figsize=(10, 3.9), sharey=True, layout="constrained", squeeze=False)
-    for axes, one in zip(panels[0], sets, strict=True):
-        for row in one["answers"]:
-            colour, marker, line = LOOKS[row["rule"]]
-            axes.plot(PARTS, row["right"], line, color=colour, marker=marker, markersize=5, label=row["rule"])
-        axes.axvline(one["cost"], color="#333333", linewidth=1, linestyle="--", label="certificate (mean cost)")
-        axes.set_title(SHOWN[one["set"]].format(**one), fontsize=10)
-        axes.set_xlabel("part of all cells that is measured")
-        axes.set_xlim(0.0, max(0.3, 1.08 * one["cost"]))
-        axes.xaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0))
-        axes.set_ylim(0.0, 1.03)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    panels[0][0].set_ylabel("share of runs that answer with the best")
-    figure.legend(
-        *panels[0][0].get_legend_handles_labels(), fontsize=9, frameon=False, loc="outside lower center", ncols=5
-    )
-    figure.savefig(path, dpi=130)
-
-
 def cheaper_default(found: list[dict[str, Any]]) -> str:
     """Says where the default is cheaper than the race, if it is anywhere."""
     sets = [f"`{one['set']}`" for one in found if one["default"]["cost"] < one["race"]["cost"]]
@@ -269,7 +234,7 @@ def independent_section(real: list[dict[str, Any]]) -> str:
         trials=sum(row["trials"] for row in defaults),
         rows="\n".join(real_row(one) for one in real),
         epsilons=", ".join(f"{one['epsilon']:g} for `{one['set']}`" for one in real if one["epsilon"]),
-        useless=", ".join(f"`{one['set']}`" for one in real if one["over_truest"] > 0.95),
+        more=", ".join(f"`{one['set']}`" for one in real if one["over_truest"] > 1.0),
         pandalm=next(1 / one["over_truest"] for one in real if one["set"] == "pandalm_judges"),
     )
 
@@ -305,10 +270,10 @@ def main() -> None:
         page = with_section(page, "blocks", blocks_section(real["blocks"]))
     if "budget" in given:
         page = with_section(page, "budget", budget_section(given["budget"]))
-        draw_budget(given["budget"], DOCS / "pictures" / "budget.png")
     if "search" in given:
         page = with_section(page, "search", search_section(given["search"]))
-    (DOCS / "real.md").write_text(page)
+    wrapped = runpy.run_path(str(DOCS / "wrap_prose.py"))["wrapped"]
+    (DOCS / "real.md").write_text(wrapped(page))
 
 
 if __name__ == "__main__":

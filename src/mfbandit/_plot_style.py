@@ -53,27 +53,28 @@ def matplotlib_or_explain() -> Any:
 
 
 def canvas(panels: int, width: float) -> tuple[Figure, list[Axes]]:
-    """Make a figure of its own: no window, no global state."""
+    """Make a figure of its own, without a window or global state, that can be read at 400 pixels."""
     matplotlib_or_explain()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width * panels, 4.0), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(width, 4.0 * panels), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(1, panels, panel + 1) for panel in range(panels)]
+    axes = [figure.add_subplot(panels, 1, panel + 1) for panel in range(panels)]
     for one in axes:
         one.spines[["top", "right"]].set_visible(False)
         one.spines[["left", "bottom"]].set_color(PALE)
-        one.tick_params(colors=INK, labelsize=9, which="both", length=3)
-        one.xaxis.label.set_color(INK)
-        one.yaxis.label.set_color(INK)
+        one.tick_params(colors=INK, labelsize=11, which="both", length=3)
+        for label in (one.xaxis.label, one.yaxis.label):
+            label.set_color(INK)
+            label.set_fontsize(12)
     return figure, axes
 
 
 def set_title(axes: Axes, title: str) -> None:
     """Write a title above the left end of a panel."""
     if title:
-        axes.set_title(title, loc="left", fontsize=11, color=INK, pad=10)
+        axes.set_title(title, loc="left", fontsize=12, color=INK, pad=10)
 
 
 def short_names(labels: Sequence[str]) -> dict[str, str]:
@@ -111,7 +112,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float, float]]) -> Non
     figure: Any = axes.figure
     figure.draw_without_rendering()
     height = axes.get_window_extent().height
-    need = 13.0 / height * figure.dpi / 72.0
+    need = 15.0 / height * figure.dpi / 72.0
     to_share = axes.transData + axes.transAxes.inverted()
     heights = [float(to_share.transform((x, y))[1]) for _, _, x, y in ends]
     for (label, colour, x, y), height in zip(ends, spread(heights, need), strict=True):
@@ -121,7 +122,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float, float]]) -> Non
             xytext=(1.02, height),
             textcoords="axes fraction",
             color=INK if colour == PALE else colour,
-            fontsize=9,
+            fontsize=11,
             va="center",
             annotation_clip=False,
         )

@@ -9,6 +9,7 @@ from mfbandit.algorithms._iise import undominated
 from mfbandit.algorithms.mf_grad import Ascent
 from mfbandit.algorithms.mf_grad._grad_memory import MfGradParams
 from mfbandit.algorithms.mf_grad._mf_grad import reweigh
+from mfbandit.confidence.pair import NEWEST
 from mfbandit.core import ROUNDS, arrays, new_state
 from mfbandit.errors import PolicyError
 
@@ -103,7 +104,7 @@ def test_the_theorys_threshold_is_dearer():
 def test_weights_do_not_overflow():
     problem = arrays(small().problem)
     state = new_state(problem, Ascent)
-    params = MfGradParams(log_factor=5.0, epsilon=0.0, rate=0.25, proven=False, evidence=0, batch=1)
+    params = MfGradParams(log_factor=5.0, epsilon=0.0, rate=0.25, proven=False, evidence=0, weights=NEWEST, batch=1)
     state.clock[ROUNDS] = 10
     state.own.ascent[:] = [[1e308, 0.0], [5e5, 1e308], [0.0, 0.0]]
     reweigh(params, state)

@@ -272,6 +272,12 @@ def test_a_result_cannot_say_more_than_its_certificate(tmp_path, proof):
             load_certificate(file)
 
 
+def test_a_storage_is_told_from_a_certificate(tmp_path):
+    mf.create_study(mf.Problem(2, [("only", 1.0)]), storage=tmp_path / "study.db").close()
+    with pytest.raises(InvalidInput, match=r"is no text, so no certificate; if it is a storage, `mfbandit best"):
+        load_certificate(tmp_path / "study.db")
+
+
 def test_active_sums_may_be_rounded_otherwise_than_all_sums():
     """All rewards are active; their sum was added up in another order."""
     total = 0.1 + 0.2 + 0.3

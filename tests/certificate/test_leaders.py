@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import mfbandit as mf
 from mfbandit.certificate import verify
 from mfbandit.certificate._reading import read_certificate
-from mfbandit.confidence.pair import MOST_LEADERS
+from mfbandit.confidence.pair import MOST_LEADERS, NEWEST
 from mfbandit.errors import MfbanditError
 from mfbandit.storage import RESULT, ROUND
 from mfbandit.study import import_study, load_study
@@ -190,3 +191,34 @@ def test_a_leader_that_is_given_up_is_no_evidence(width):
     proof = study.result().certificate
     assert proof["kind"] == "leaders"
     assert (verify(proof) if width > 1 else verify_with_study(proof, study)).valid
+
+
+def test_an_older_certificate_is_proven_with_the_weights_that_it_was_made_with():
+    """The file is of a version that named no weights. Its gap is so small that the weights of today need more pulls."""
+    older = json.loads((Path(__file__).parent / "first_weights.json").read_text())
+    assert older["version"] == 2
+    assert verify(older).valid
+    (reason,) = verify({**older, "version": 3, "weights": 2}).reasons
+    assert "do not prove" in reason
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"weights": 1}, "a number from 2 on"),
+        ({"weights": NEWEST + 1}, "are not known to this mfbandit, which is older than the certificate"),
+        ({"weights": 2.5}, "must be a whole number"),
+        ({"weights": "new"}, "weights must be a finite number"),
+        ({"version": 2}, "version 3 can be checked"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(proof, change, says):
+    (reason,) = verify({**proof, **change}).reasons
+    assert says in reason
+
+
+def test_a_certificate_of_other_evidence_names_no_weights():
+    study = play(mf.create_study(PROBLEM, policy="lucb-c:bound=kl", delta=0.2, seed=1))
+    proof = json.loads(json.dumps(study.result().certificate))
+    assert (proof["version"], "weights" in proof) == (2, False)
+    assert "only for evidence of pairs" in verify({**proof, "version": 3, "weights": 2}).reasons[0]

@@ -207,7 +207,7 @@ def test_the_command(tmp_path, proof, judged, capsys):
     [
         ("{", "is not JSON"),
         ("[1, 2]", "holds no certificate"),
-        ('{"format": "mfbandit certificate", "version": 99}', "version 99, newer than 2"),
+        ('{"format": "mfbandit certificate", "version": 99}', "version 99, newer than 3"),
         ('{"format": "mfbandit certificate", "version": 1}', "holds too little to be checked"),
         ('{"format": "mfbandit certificate", "version": 2, "threshold": NaN}', "NaN is no number of JSON"),
         ('{"format": "mfbandit certificate", "version": 2, "version": 2}', "'version' occurs twice"),

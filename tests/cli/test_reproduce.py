@@ -1,11 +1,18 @@
 import json
+import re
+import shlex
+from pathlib import Path
 
 from mfbandit.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
+(BLOCK,) = re.findall(r"^```sh\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+FIGURE, BOUNDS = (shlex.split(line)[1:] for line in BLOCK.splitlines())
 
 
 def test_json_is_one_object_and_files_are_written(capsys, tmp_path):
     out = tmp_path / "deep" / "folder"
-    assert main(["reproduce", "figure-1a", "--trials", "2", "--out", str(out), "--json"]) == 0
+    assert main([*FIGURE[:-1], "2", "--out", str(out), "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     assert found["index"] == str(out / "index.html")
@@ -19,7 +26,7 @@ def test_json_is_one_object_and_files_are_written(capsys, tmp_path):
 
 
 def test_people_get_the_claim_the_findings_and_the_page(capsys, tmp_path):
-    assert main(["reproduce", "bounds", "--out", str(tmp_path)]) == 0
+    assert main([*BOUNDS, "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "The paper: Theorem 3.1" in text
     assert "Measured:" in text

@@ -15,12 +15,11 @@ import mfbandit as mf
 from mfbandit.confidence import BOUNDS, alarm, process_kernels
 from mfbandit.confidence._bias_alarm import alarm_threshold, arm_alarm, pair_alarm
 from mfbandit.confidence.processes._stream_sums import sums_of
-from mfbandit.core import Arrays, State, arrays, new_state, observe, trial_key
+from mfbandit.core import Arrays, State, arrays, new_state, observe, reset, trial_key
 from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.instances import Law, draw_of, law_arrays
 from mfbandit.kernel import bind, compiled, kernel, slot
 from mfbandit.layout import NoMemory, layout
-from mfbandit.simulation._trial_loop import reset
 
 #: Pulls at each fidelity between two looks at the alarm, at most.
 LOOKS = 16

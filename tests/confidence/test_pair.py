@@ -4,83 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from pairs import KINDS, claim, empty, problem, random_case
 from scipy.stats import binomtest
 
-from mfbandit.confidence.pair import BOTH, NORMAL, PROVEN, TILT, Active, Chosen, Guess, Hypothesis, prove, take_leader
-from mfbandit.confidence.pair._likelihood_levels import Cell, Stream, stream_levels
-from mfbandit.confidence.pair._mixture import Rewards, log_evidence
+from mfbandit.confidence.pair import PROVEN, Active, Guess, prove, take_leader
+from mfbandit.confidence.pair._likelihood_levels import LOGS, Cell, Stream, stream_levels
+from mfbandit.confidence.pair._mixture import Rewards, cell_at, log_evidence
 from mfbandit.confidence.pair._proof import REFUTED, infimum
-from mfbandit.confidence.pair._victory_records import PairMemory
-from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, new_state
-from mfbandit.core import arrays as arrays_of
+from mfbandit.core import GAUSSIAN
 from mfbandit.kernel import compiled, kernel
-from mfbandit.model import Gaussian, Problem
-
-KINDS = {
-    "bernoulli": (BERNOULLI, TILT),
-    "bounded": (BOUNDED, BOTH),
-    "gaussian": (GAUSSIAN, NORMAL),
-}
-
-
-def problem(kind, bias, cost, sigma=0.5):
-    reward = {BERNOULLI: "bernoulli", BOUNDED: "bounded", GAUSSIAN: Gaussian(sigma)}[kind]
-    return arrays_of(Problem.from_arrays(np.array(cost), np.array(bias), reward=reward))
-
-
-def empty(arrays):
-    state = new_state(arrays, PairMemory)
-    return state, Chosen(state.own.active, state.own.leaders), state.own.scratch
-
-
-@kernel
-def claim(epsilon, evidence, chosen):
-    """What is to be refuted: by leaders too, if there are any."""
-    led = chosen.leaders.known[0] > 0
-    return Hypothesis(0, 1, epsilon, evidence, 0.4 if led else 1.0, 0.6 if led else 0.0)
-
-
-def random_case(rng, name):
-    """A random pair and a third arm: unequal biases and costs per arm, pulls from none to a million, any gap.
-
-    In one case of two some of them have led.
-    """
-    kind, evidence = KINDS[name]
-    fidelities = int(rng.integers(1, 5))
-    cost = np.sort(10.0 ** rng.uniform(-2, 1, (3, fidelities)), axis=1)
-    bias = np.sort(rng.uniform(0, 0.4, (3, fidelities)), axis=1)[:, ::-1].copy()
-    bias[:, -1] = 0.0
-    arrays = problem(kind, bias, cost, sigma=float(10.0 ** rng.uniform(-2, 1)) if kind == GAUSSIAN else 0.5)
-    state, chosen, scratch = empty(arrays)
-    active = chosen.active
-    truth = rng.uniform(0, 1, 3)
-    most = 10.0 ** rng.uniform(0.5, 6)
-    led = rng.random(3) < (0.6 if rng.random() < 0.5 else 0.0)
-    for k in rng.permutation(3).tolist():
-        for m in range(fidelities):
-            n = int(most ** rng.uniform(0, 1)) if rng.random() < 0.85 else 0
-            mean = min(max(truth[k] + rng.uniform(-1, 1) * bias[k, m], 0.0), 1.0)
-            if kind == GAUSSIAN:
-                total = n * truth[k] + arrays.sigma * math.sqrt(n) * rng.normal()
-                squared = n * arrays.sigma**2 + total**2 / max(n, 1)
-            elif kind == BERNOULLI:
-                total = float(rng.binomial(n, mean))
-                squared = total
-            else:
-                total = n * mean
-                squared = total * (mean + (1 - mean) * rng.uniform() ** 3)
-            share = rng.choice([0.0, 1.0, rng.uniform()])
-            count = int(share * n)
-            part = count / n if n else 0.0
-            state.pulls[k, m], state.sums[k, m], state.squares[k, m] = n, total, squared
-            good, square = part * total, part * squared
-            if kind == BERNOULLI:
-                good = square = float(min(count, round(part * total)))
-            active.pulls[k, m], active.sums[k, m], active.squares[k, m] = count, good, square
-            if led[k] and count:
-                take_leader(chosen.leaders, k, m, float(count), good, square)
-    epsilon = 0.0 if led.any() else float(rng.choice([0.0, 0.0, 0.05]))
-    return arrays, evidence, epsilon, state, chosen, scratch, truth
 
 
 @kernel
@@ -97,9 +29,7 @@ def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, cho
             value = log_evidence(
                 arrays,
                 claim(epsilon, evidence, chosen),
-                v,
-                v,
-                cap,
+                cell_at(arrays, v, v, cap),
                 Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders),
                 at,
             )
@@ -157,9 +87,7 @@ def test_cells_bound_every_point_inside_them(times):
             bound = value(
                 arrays,
                 claim(epsilon, evidence, chosen),
-                low,
-                high,
-                60.0,
+                cell_at(arrays, low, high, 60.0),
                 Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders),
                 at,
             )
@@ -172,9 +100,7 @@ def test_cells_bound_every_point_inside_them(times):
                     <= value(
                         arrays,
                         claim(epsilon, evidence, chosen),
-                        v,
-                        v,
-                        60.0,
+                        cell_at(arrays, v, v, 60.0),
                         Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders),
                         at,
                     )
@@ -217,9 +143,7 @@ def test_no_nan_at_the_edges(name):
                     value = log_evidence(
                         arrays,
                         claim(0.0, evidence, chosen),
-                        v,
-                        v,
-                        cap,
+                        cell_at(arrays, v, v, cap),
                         Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders),
                         at,
                     )
@@ -262,9 +186,7 @@ def crossings(arrays, evidence, state, rewards, v, level, leads, chosen, at):
             and log_evidence(
                 arrays,
                 claim(0.0, evidence, chosen),
-                v,
-                v,
-                40.0,
+                cell_at(arrays, v, v, 40.0),
                 Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders),
                 at,
             )
@@ -317,15 +239,14 @@ def test_evidence_rarely_crosses_when_the_hypothesis_holds(law, name, v, times):
 def test_each_level_has_mean_at_most_one(name, q):
     """After one pull from the law on the edge of the hypothesis, by exact sums or quadrature."""
     _, evidence = KINDS[name]
-    out = np.zeros(23)
-    total = np.zeros(23)
+    out, total, logs, counts = np.zeros(23), np.zeros(23), np.zeros((1, LOGS)), np.zeros(2)
     if name == "gaussian":
         points, weights = np.polynomial.hermite_e.hermegauss(80)
         points, weights = 0.5 * points + q, weights / weights.sum()
     else:
         points, weights = np.array([0.0, 1.0]), np.array([1 - q, q])
     for x, weight in zip(points, weights, strict=True):
-        stream_levels(evidence, Stream(1.0, x, x * x), Cell(q, q, q, q, 60.0), 0, 0.5, out[None], 0)
+        stream_levels(evidence, Stream(1.0, x, x * x), Cell(q, q, q, q, 60.0, q, q), 0, 0.5, out[None], 0, logs, counts)
         total += weight * out * math.exp(15.0)
     assert (total[:22] <= 1 + 1e-9).all()
     assert total[22] <= 1 + 1e-9

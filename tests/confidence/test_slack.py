@@ -10,7 +10,16 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.confidence.pair import NORMAL, TILT, Hypothesis
-from mfbandit.confidence.pair._likelihood_levels import _EFFECT, _OFFSET, LEVELS, WIDTH, Cell, Stream, stream_levels
+from mfbandit.confidence.pair._likelihood_levels import (
+    _EFFECT,
+    _OFFSET,
+    LEVELS,
+    LOGS,
+    WIDTH,
+    Cell,
+    Stream,
+    stream_levels,
+)
 from mfbandit.confidence.pair._proof import rounding
 from mfbandit.confidence.pair._victory_records import PairMemory
 from mfbandit.core import arrays, new_state, tally, tally_all
@@ -77,12 +86,22 @@ def test_compiled_and_plain_sums_are_the_same_bits():
 def slack(problem, n, total, cap=30.0):
     state = new_state(problem, PairMemory)
     state.pulls[0, 0], state.sums[0, 0] = n, total
-    return rounding(problem, state, Hypothesis(0, 1, 0.0, 0, 1.0, 0.0), cap, state.own.leaders)
+    return rounding(problem, state, Hypothesis(0, 1, 0.0, 0, 1.0, 0.0, 1), cap, state.own.leaders)
 
 
 def logs(kind, n, total, q, sigma):
     out = np.zeros((1, WIDTH))
-    stream_levels(kind, Stream(float(n), total, total), Cell(q, q, q, q, 700.0), 0, sigma, out, 0)
+    stream_levels(
+        kind,
+        Stream(float(n), total, total),
+        Cell(q, q, q, q, 700.0, q, q),
+        0,
+        sigma,
+        out,
+        0,
+        np.zeros((1, LOGS)),
+        np.zeros(2),
+    )
     return [math.log(value) + 175.0 if value > 0.0 else -math.inf for value in out[0, :LEVELS]]
 
 

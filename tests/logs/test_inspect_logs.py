@@ -1,7 +1,10 @@
 """Against Inspect itself, offline: its logs are compared, and its early stopping ends losing models."""
 
+import json
 import random
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -113,3 +116,17 @@ def test_a_broken_log_is_named(tmp_path):
     broken.write_bytes(b"PK no zip")
     with pytest.raises(InvalidInput, match=r"broken\.eval cannot be read as a log of Inspect"):
         compare([broken])
+
+
+def test_the_page_about_logs_ends_models_early(tmp_path, monkeypatch, capsys):
+    """Its lines as they stand, but for models that need no account."""
+    monkeypatch.chdir(tmp_path)
+    rows = [json.dumps({"input": f"{n}+1", "target": str(n + 1)}) for n in range(8, 48)]
+    Path("questions.jsonl").write_text("\n".join(rows))
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8").split("## Ending")[1]
+    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    code = code.replace("model=model,", "model=mocks[model],")
+    code = code.replace("eval(tasks, ", "eval(tasks, display='none', log_dir='logs', log_level='error', ")
+    models = re.findall(r'"(\w+/[\w.-]+)"', code)
+    exec(compile(code, "logs.md", "exec"), {"mocks": {name: mock(n == 1) for n, name in enumerate(models)}})
+    assert capsys.readouterr().out.startswith(f"{models[1]} ")

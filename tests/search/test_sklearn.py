@@ -339,14 +339,3 @@ class Weighed(DecisionTreeClassifier):
         assert ((sample_weight > 0.5) == (y == 2)).all()
         self.weight = sample_weight.sum()
         return super().fit(X, y)
-
-
-def test_no_answer_is_a_candidate_that_was_never_fitted():
-    X, y = make_regression(80, 5, noise=5.0, random_state=0)
-    grid = {"alpha": [0.1, 1.0, 10.0]}
-    scoring = "neg_root_mean_squared_error"
-    found = MultiFidelitySearchCV(Ridge(), grid, scoring=scoring, max_cost=3, random_state=0).fit(X, y)
-    assert found.result_.status == "max_cost"
-    assert found.cv_results_["n_fits"][found.best_index_] > 0
-    assert found.best_score_ < 0.0
-    assert found.cv_results_["rank_test_score"][found.best_index_] == 1

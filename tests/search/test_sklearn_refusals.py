@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
 
+from sklearn.datasets import make_regression
+from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 import mfbandit as mf
@@ -102,3 +104,14 @@ def test_a_calibration_must_fit(iris):
 def test_a_search_warns_if_the_truth_is_about_few_samples(iris):
     with pytest.warns(UserWarning, match="the truest fidelity is 20 samples of 112, and the answer is about fits"):
         fitted(iris, fidelities=[10, 20], max_cost=3)
+
+
+def test_no_answer_is_a_candidate_that_was_never_fitted():
+    X, y = make_regression(80, 5, noise=5.0, random_state=0)
+    grid = {"alpha": [0.1, 1.0, 10.0]}
+    scoring = "neg_root_mean_squared_error"
+    found = MultiFidelitySearchCV(Ridge(), grid, scoring=scoring, max_cost=3, random_state=0).fit(X, y)
+    assert found.result_.status == "max_cost"
+    assert found.cv_results_["n_fits"][found.best_index_] > 0
+    assert found.best_score_ < 0.0
+    assert found.cv_results_["rank_test_score"][found.best_index_] == 1

@@ -44,6 +44,16 @@ def test_means_are_markers_and_deviations_bands(costs):
     assert axes.get_title(loc="left") == "Figure 1a"
 
 
+def test_open_markers_are_runs_that_were_cut_off(costs):
+    cut = simulate("loose-prior", "lucb-top", delta=0.1, trials=2, max_pulls=50)
+    assert not cut.stopped.any()
+    [axes] = plots.cost_against_delta([*costs, cut]).axes
+    markers = [line for line in axes.lines if line.get_markerfacecolor() == "white"]
+    assert sorted(x for line in markers for x in line.get_xdata()) == [0.1]
+    assert axes.get_xlabel().endswith("(open: runs were cut off)")
+    assert plots.cost_against_delta(costs).axes[0].get_xlabel() == "allowed probability of error δ"
+
+
 def test_both_regrets_have_a_panel_and_bounds_belong_to_the_first(regrets):
     bound = plots.Bound("theory", [500.0, 2000.0], [100.0, 200.0])
     figure = plots.regret_against_budget(regrets, bounds=[bound])

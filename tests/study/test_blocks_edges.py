@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
+from mfbandit import core
 from mfbandit.certificate import verify
 
 CHEAP_AND_TRUE = [mf.Fidelity("cheap", cost=0.01, bias=0.1, pair_bias=0.02), mf.Fidelity("true", cost=1.0)]
+NORMAL = mf.Problem(["a", "b", "c", "d"], [("exact", 1.0)], mf.Gaussian(), blocks="unlimited")
 
 
 def normal(pull):
@@ -153,3 +155,26 @@ def test_a_result_says_where_differences_look_unlike_normal_ones(zeros: bool) ->
     assert bool(result.violations) == zeros
     if zeros:
         assert "'good' and 'poor' look unlike normal ones" in result.violations[0]
+
+
+def test_rewards_of_many_blocks_may_lie_in_rows_of_their_own(monkeypatch, tmp_path):
+    def tied(pull):
+        return float(core.normal(core.uniform(12, pull.arm_index, pull.block, 0)) - (pull.arm_index == 2))
+
+    def run(file):
+        study = mf.create_study(NORMAL, max_cost=400.0, seed=2, storage=str(tmp_path / file))
+        while pulls := study.ask(7):
+            study.tell_all([(pull, tied(pull)) for pull in pulls])
+        return study
+
+    plain = run("plain.db")
+    monkeypatch.setattr("mfbandit.core._blocks._CELLS", 1)
+    deep = run("deep.db")
+    reopened = mf.load_study(str(tmp_path / "deep.db"))
+    assert plain.current().state.blocks.deep.size == 0
+    for study in (deep, reopened):
+        blocks = study.current().state.blocks
+        assert (blocks.deep_row >= 0).sum() > 0
+        assert blocks.rewards.shape[2] == 64 < study.current().state.pulls.max()
+        assert study.log_digest() == plain.log_digest()
+        assert (study.view().race.log_p == plain.view().race.log_p).all()

@@ -321,17 +321,12 @@ def test_the_report_says_how_far_ahead_the_best_is(tmp_path: Path, capsys: pytes
     assert f"<td>{low:.4g}</td><td>{high:.4g}</td>" in page
     print_result(result)
     assert f"{low:.3f} to {high:.3f}" in capsys.readouterr().out
-    assert differences(result).axes[0].get_xlabel().startswith("d is ahead by")
+    assert differences(result).axes[0].get_xlabel().startswith("d\nis ahead by")
     bars = [bar.get_width() for bar in spend(result, FINITE).axes[0].patches]
     assert sum(bars) == pytest.approx(result.cost)
     moments = history(study, 5)
     assert moments[-1].confidence == result.confidence
     assert math.isclose(moments[-1].cost, result.cost)
-
-
-def test_differences_need_blocks(pair: mf.Problem) -> None:
-    with pytest.raises(mf.errors.InvalidInput, match="not on blocks"):
-        differences(create_study(pair).result())
 
 
 @pytest.mark.parametrize("width", [1, 5])
@@ -352,27 +347,3 @@ def test_who_is_on_a_block_is_fixed_when_it_is_opened(tmp_path: Path, width: int
             pull = replace(last, fidelity_index=fidelity, index=index)
             assert set(again.arms_on_block(pull)) == arms >= measured[fidelity, index]
     assert len({frozenset(arms) for arms in seen.values()}) > 2
-
-
-def test_rewards_of_many_blocks_may_lie_in_rows_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def tied(pull: Pull) -> float:
-        assert pull.block is not None
-        return float(normal(uniform(12, pull.arm_index, pull.block, 0)) - (pull.arm_index == 2))
-
-    def run(file: str) -> Study:
-        study = create_study(NORMAL, max_cost=400.0, seed=2, storage=str(tmp_path / file))
-        while pulls := study.ask(7):
-            study.tell_all([(pull, tied(pull)) for pull in pulls])
-        return study
-
-    plain = run("plain.db")
-    monkeypatch.setattr("mfbandit.core._blocks._CELLS", 1)
-    deep = run("deep.db")
-    reopened = load_study(str(tmp_path / "deep.db"))
-    assert plain.current().state.blocks.deep.size == 0
-    for study in (deep, reopened):
-        blocks = study.current().state.blocks
-        assert (blocks.deep_row >= 0).sum() > 0
-        assert blocks.rewards.shape[2] == 64 < study.current().state.pulls.max()
-        assert study.log_digest() == plain.log_digest()
-        assert (study.view().race.log_p == plain.view().race.log_p).all()

@@ -60,3 +60,8 @@ def test_cost_against_confidence():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.99", "0.9"]
     assert axes.get_yscale() == "linear"
     assert [text.get_text() for text in axes.texts] == ["all", "limit"]
+
+
+def test_differences_need_blocks(pair):
+    with pytest.raises(InvalidInput, match="not on blocks"):
+        plots_study.differences(create_study(pair).result())

@@ -102,6 +102,11 @@ class Policy:
         return self.proven
 
     @property
+    def weighs_pairs(self) -> bool:
+        """Whether it stops by evidence that has weights: see `mfbandit.confidence.pair`."""
+        return False
+
+    @property
     def preset(self) -> frozenset[str]:
         """Fields that the name itself says."""
         return frozenset()

@@ -25,7 +25,7 @@ _NOISE_WORDS = {
 class Calibration:
     """Bias bounds per fidelity that cover a new arm with a stated probability.
 
-    Made by :func:`mfbandit.calibration.calibrate`.
+    Made by :func:`mfbandit.calibrate`.
 
     Attributes
     ----------

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mfbandit.certificate._document import FORMAT, VERSION
+from mfbandit.certificate._document import FORMAT, VERSION, WEIGHED
 from mfbandit.errors import InvalidInput
 
 __all__ = ["load_certificate"]
@@ -20,8 +20,13 @@ def load_certificate(path: str | Path) -> dict[str, Any]:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InvalidInput(f"cannot read the certificate {str(path)!r}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{str(path)!r} is no text, so no certificate; if it is a storage, "
+            "`mfbandit best STORAGE --json > result.json` writes one"
+        ) from error
     try:
         found = json.loads(text, parse_constant=_refuse, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
@@ -32,8 +37,8 @@ def load_certificate(path: str | Path) -> dict[str, Any]:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InvalidInput(f"{str(path)!r} holds no certificate (no object with format {FORMAT!r})")
     version = found.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise InvalidInput(f"the certificate has version {version!r}, newer than {VERSION}, which this mfbandit reads")
+    if not isinstance(version, int) or version > WEIGHED:
+        raise InvalidInput(f"the certificate has version {version!r}, newer than {WEIGHED}, which this mfbandit reads")
     if version < VERSION:
         raise InvalidInput(
             f"the certificate has version {version}, which holds too little to be checked; "

@@ -20,6 +20,7 @@ __all__ = [
     "FORMAT",
     "STATISTICS",
     "VERSION",
+    "WEIGHED",
     "Certificate",
     "Entry",
     "claim_of",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 FORMAT, VERSION = "mfbandit certificate", 2
+#: The version of certificates that name the weights of their evidence.
+WEIGHED = 3
 STATISTICS = ("pulls", "sums", "squares", "deviations")
 #: So many names are listed in a sentence.
 _FEW = 5
@@ -87,6 +90,8 @@ class Certificate:
     """What the results really cost, where that was told; else it follows from their number."""
     pairs_only: bool = False
     """Whether arms are beaten by one other arm each, in a study that might have declared leaders and did not."""
+    weights: int = 1
+    """The number of the weights that the evidence of pairs has."""
 
     @classmethod
     def of(cls, view: Measured, log: str | None = None) -> Certificate:
@@ -122,6 +127,7 @@ class Certificate:
             log=log,
             paid=None if view.beyond is None else view.counted_cost,
             pairs_only=settings.goal.pairs_only,
+            weights=settings.weights,
         )
 
     # What follows
@@ -158,7 +164,8 @@ class Certificate:
     @cached_property
     def algorithm(self) -> Algorithm:
         """The policy made ready for the arms in play."""
-        return self.policy.ready(self.believed, self.seen, Goal(self.delta, self.epsilon, pairs_only=self.pairs_only))
+        goal = Goal(self.delta, self.epsilon, pairs_only=self.pairs_only, weights=self.weights)
+        return self.policy.ready(self.believed, self.seen, goal)
 
     @cached_property
     def state(self) -> State:
@@ -276,7 +283,7 @@ class Certificate:
         """The certificate as a plain JSON object: what was measured, and what follows from it."""
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.weights == 1 else WEIGHED,
             "claim": self.claim,
             "answer": self.answer,
             "status": "certified" if self.certified else "not certified",
@@ -299,6 +306,7 @@ class Certificate:
             "statistics": {arm: dict(side) for arm, side in self.statistics.items()},
             "log": self.log,
             "kind": self.kind,
+            **({} if self.weights == 1 else {"weights": self.weights}),
             "evidence": [entry.to_json() for entry in self.evidence],
             "fingerprint": self.fingerprint,
         }

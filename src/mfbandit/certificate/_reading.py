@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mfbandit.algorithms import read_policy
-from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, Certificate, Entry
+from mfbandit.algorithms import Policy, read_policy
+from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, WEIGHED, Certificate, Entry
 from mfbandit.certificate._statistics import ACTIVE, ALL, read_count, read_number, read_side
-from mfbandit.confidence.pair import MOST_LEADERS
+from mfbandit.confidence.pair import MOST_LEADERS, NEWEST
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Problem
@@ -32,7 +32,7 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
     """Read what was measured, strictly; what follows from it is left aside."""
     if not isinstance(found, Mapping) or found.get("format") != FORMAT:
         raise InvalidInput(f"it has no format {FORMAT!r}")
-    check_parts(found, VERSION, _KEYS)
+    check_parts(found, WEIGHED if "weights" in found else VERSION, _KEYS)
     problem = Problem.from_json(read_mapping(found["problem"], "problem"))
     policy = read_policy(read_mapping(found["policy"], "policy"))
     delta, epsilon = read_number(found["delta"], "delta"), read_number(found["epsilon"], "epsilon")
@@ -73,6 +73,7 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
         paid=read_paid(found),
         # Studies of older versions, and those that began with an epsilon, have declared no leaders.
         pairs_only=found.get("kind") == "pairs",
+        weights=_read_weights(found, policy),
     )
     if certificate.retired_cost < 0 or (not retired and (certificate.retired_pulls or certificate.retired_cost)):
         raise InvalidInput("retired_pulls and retired_cost must be what arms that were retired had cost")
@@ -93,6 +94,18 @@ _KEYS = (
     "evidence",
     "log",
 )
+
+
+def _read_weights(found: Mapping[str, Any], policy: Policy) -> int:
+    """The number of the weights of the evidence; older certificates, and those of other evidence, do not say it."""
+    if "weights" not in found:
+        return 1
+    number = read_count(found["weights"], "weights")
+    if number < 2 or not policy.weighs_pairs:
+        raise InvalidInput(f"weights must be named by a number from 2 on, and only for evidence of pairs, not {number}")
+    if number > NEWEST:
+        raise InvalidInput(f"weights {number} are not known to this mfbandit, which is older than the certificate")
+    return number
 
 
 def read_paid(found: Mapping[str, Any]) -> float | None:

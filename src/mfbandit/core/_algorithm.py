@@ -33,6 +33,8 @@ class Goal:
     """What is asked, where it is not which arm is the best."""
     pairs_only: bool = False
     """Whether arms are beaten by one other arm each, as where epsilon was above 0 before: see `mf-toptwo`."""
+    weights: int | None = None
+    """The number of the weights that the evidence of pairs has: see `mfbandit.confidence.pair`. None: the newest."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.delta < 1.0:

@@ -32,6 +32,7 @@ __all__ = [
     "observe",
     "observe_block",
     "pulled",
+    "reset",
     "root_of",
     "tally",
     "tally_all",
@@ -209,3 +210,29 @@ def observe(state: State, arm: int, fidelity: int, reward: float) -> None:
 def observe_block(state: State, arm: int, lane: int, reward: float) -> None:
     """Enter one reward (unit scale) on the next block of a lane; NaN if it could not be had."""
     tally_block(state, arm, lane, reward)
+
+
+@kernel
+def reset(state: State, numbers: Floats, wholes: Ints) -> None:
+    """Empty a state for the next trial, with the blocks that the algorithm's memory lies in."""
+    arms, fidelities = state.pulls.shape
+    for k in range(arms):
+        state.arm_flags[k] = 0
+        for m in range(fidelities):
+            state.pulls[k, m] = 0
+            state.sums[k, m] = 0.0
+            state.inv_sqrt_pulls[k, m] = math.inf
+    for k in range(state.carries.shape[0]):
+        for m in range(state.carries.shape[1]):
+            state.carries[k, m] = 0.0
+    for k in range(state.squares.shape[0]):
+        for m in range(state.squares.shape[1]):
+            state.squares[k, m] = 0.0
+            state.deviations[k, m] = 0.0
+    for i in range(state.clock.shape[0]):
+        state.clock[i] = 0
+    for i in range(numbers.shape[0]):
+        numbers[i] = 0.0
+    for i in range(wholes.shape[0]):
+        wholes[i] = 0
+    state.spent[0] = 0.0

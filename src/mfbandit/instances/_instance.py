@@ -193,7 +193,7 @@ class Instance:
         return found
 
     def evaluator(self, seed: int = 0) -> Callable[[Any], float]:
-        """Return a function that draws the reward of a pull: see :func:`mfbandit.instances.evaluator`."""
+        """Return a function that draws the reward of a pull: see :func:`mfbandit.evaluator`."""
         from mfbandit.instances._evaluator import evaluator
 
         return evaluator(self, seed)

@@ -45,7 +45,7 @@ class Bernoulli:
         return unit
 
     def to_json(self) -> dict[str, Any]:
-        """Return what :func:`as_reward_kind` reads back."""
+        """Return what ``as_reward_kind`` reads back."""
         return {"kind": "bernoulli"}
 
 
@@ -106,7 +106,7 @@ class Bounded:
         return self.low * (1.0 - unit) + self.high * unit
 
     def to_json(self) -> dict[str, Any]:
-        """Return what :func:`as_reward_kind` reads back."""
+        """Return what ``as_reward_kind`` reads back."""
         plain = {"kind": "bounded", "low": self.low, "high": self.high}
         return plain if self.swing is None else {**plain, "swing": self.swing}
 
@@ -207,7 +207,7 @@ class Gaussian:
         return unit if not self.origin else unit + self.origin
 
     def to_json(self) -> dict[str, Any]:
-        """Return what :func:`as_reward_kind` reads back."""
+        """Return what ``as_reward_kind`` reads back."""
         said = [("sigma", self.sigma), ("origin", self.origin), ("resolution", self.resolution)]
         plain = {"kind": "gaussian"} | {name: value for name, value in said if value is not None}
         return plain if self.caution == 1.0 else {**plain, "caution": self.caution}

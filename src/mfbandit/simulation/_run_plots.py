@@ -80,10 +80,13 @@ class _Curve:
     x: npt.NDArray[np.float64]
     mean: npt.NDArray[np.float64]
     deviation: npt.NDArray[np.float64]
+    cut_off: npt.NDArray[np.bool_]
 
 
 def cost_against_delta(runs: Sequence[Runs], *, title: str = "") -> Figure:
     """Draw the cost of identification against delta: means as markers, deviations as bands.
+
+    A marker is open where runs were cut off, so that their cost is a lower bound.
 
     Parameters
     ----------
@@ -103,7 +106,10 @@ def cost_against_delta(runs: Sequence[Runs], *, title: str = "") -> Figure:
         low, high = (curve.mean - curve.deviation) / unit, (curve.mean + curve.deviation) / unit
         axes.fill_between(curve.x, low, high, color=curve.colour, alpha=0.13, linewidth=0)
         _line(axes, curve.x, curve.mean / unit, curve)
-    axes.set_xlabel("allowed probability of error δ")
+        cut_off = curve.x[curve.cut_off], curve.mean[curve.cut_off] / unit
+        axes.plot(*cut_off, curve.marker, color=curve.colour, markerfacecolor="white", markersize=7.0, zorder=4)
+    some_cut_off = any(curve.cut_off.any() for curve in curves)
+    axes.set_xlabel("allowed probability of error δ" + (" (open: runs were cut off)" if some_cut_off else ""))
     axes.set_ylabel(f"cost until the answer{word}")
     axes.set_xticks(sorted({float(x) for curve in curves for x in curve.x}))
     set_title(axes, title)
@@ -176,7 +182,7 @@ def growth_against_budget(
     x = np.asarray(budgets, dtype=np.float64)
     looks = assign_looks(list(growth))
     curves = [
-        _Curve(label, *looks[label], x, np.asarray(values, dtype=np.float64), np.zeros(len(x)))
+        _Curve(label, *looks[label], x, np.asarray(values, dtype=np.float64), np.zeros(len(x)), np.zeros(len(x), bool))
         for label, values in growth.items()
     ]
     _logarithmic(axes, "budget Λ", ylabel)
@@ -209,12 +215,12 @@ def _curves(runs: Sequence[Runs], x_values: Sequence[float], values: Sequence[np
     curves = []
     for label in labels:
         points = sorted(
-            (x, float(value.mean()), float(value.std(ddof=1)) if len(value) > 1 else 0.0)
+            (x, float(value.mean()), float(value.std(ddof=1)) if len(value) > 1 else 0.0, not one.stopped.all())
             for one, x, value in zip(runs, x_values, values, strict=True)
             if one.policy.label == label
         )
-        x, mean, deviation = (np.array(part) for part in zip(*points, strict=True))
-        curves.append(_Curve(names[label], *looks[label], x, mean, deviation))
+        x, mean, deviation, cut_off = (np.array(part) for part in zip(*points, strict=True))
+        curves.append(_Curve(names[label], *looks[label], x, mean, deviation, cut_off))
     return curves
 
 
@@ -286,7 +292,7 @@ def cost_against_confidence(lines: Sequence[tuple[str, Sequence[tuple[float, flo
     -------
     matplotlib.figure.Figure
     """
-    figure, (axes,) = canvas(1, width=7.2)
+    figure, (axes,) = canvas(1, width=6.4)
     looks = assign_looks([label for label, _ in lines])
     ends = []
     for label, points in lines:

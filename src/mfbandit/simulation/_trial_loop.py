@@ -1,12 +1,11 @@
 """One simulated trial, and many: the loop around `plan` that every simulation runs.
 
-The same text runs as plain Python, on CPU threads and on a GPU. A round is cut where its next pull would pass a limit:
-a run that identifies ends there without an answer, one that spends a budget plans again, since it knows what is left.
+A round is cut where its next pull would pass a limit: a run that identifies ends there without an answer, one that
+spends a budget plans again, since it knows what is left.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,6 +27,7 @@ from mfbandit.core import (
     keep_alive,
     kernel,
     product,
+    reset,
     slot,
     trial_key,
 )
@@ -51,7 +51,6 @@ __all__ = [
     "possible",
     "price",
     "recommend",
-    "reset",
     "run_trial",
     "run_trials",
     "snapshot",
@@ -284,32 +283,6 @@ def run_trial(setting: Setting, state: State, out: Ints, key: int, noted: Noted)
         snapshot(setting, state, reached, noted)
         reached += 1
     return rows == 0 or (limits.spends and state.clock[PULLS] < limits.pulls)
-
-
-@kernel
-def reset(state: State, numbers: Floats, wholes: Ints) -> None:
-    """Empty a state for the next trial, with the blocks that the algorithm's memory lies in."""
-    arms, fidelities = state.pulls.shape
-    for k in range(arms):
-        state.arm_flags[k] = 0
-        for m in range(fidelities):
-            state.pulls[k, m] = 0
-            state.sums[k, m] = 0.0
-            state.inv_sqrt_pulls[k, m] = math.inf
-    for k in range(state.carries.shape[0]):
-        for m in range(state.carries.shape[1]):
-            state.carries[k, m] = 0.0
-    for k in range(state.squares.shape[0]):
-        for m in range(state.squares.shape[1]):
-            state.squares[k, m] = 0.0
-            state.deviations[k, m] = 0.0
-    for i in range(state.clock.shape[0]):
-        state.clock[i] = 0
-    for i in range(numbers.shape[0]):
-        numbers[i] = 0.0
-    for i in range(wholes.shape[0]):
-        wholes[i] = 0
-    state.spent[0] = 0.0
 
 
 @kernel

@@ -26,6 +26,7 @@ from mfbandit.core import (
     layout,
     new_state,
     product,
+    reset,
     shared_lag,
     slot,
     trial_key,
@@ -43,7 +44,6 @@ from mfbandit.simulation._trial_loop import (
     possible,
     price,
     recommend,
-    reset,
     snapshot,
 )
 from mfbandit.simulation._virtual_workers import ANY, Timing, Workers, duration, employ

@@ -14,6 +14,7 @@ import numpy as np
 
 from mfbandit._checks import fraction, one_of, positive_number, whole_number
 from mfbandit.algorithms import Policy, default_policy, read_policy
+from mfbandit.confidence.pair import NEWEST
 from mfbandit.core import Floats, Goal
 from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
 from mfbandit.model import PerArm, Problem, Question, first_difference, read_question
@@ -37,8 +38,9 @@ CHANGEABLE = frozenset({"max_cost", "delta", "epsilon"})
 #: problem keeps the costs that were declared, on which evidence rests.
 _PARTS = frozenset({"biases", "prices", "joins", "retires", "arms_there", "arms_gone"})
 
-#: Version of what headers and records mean; a newer one is refused. Studies without leaders are of version 2.
-FORMAT, _WITHOUT_LEADERS = 3, 2
+#: Version of what headers and records mean; a newer one is refused. Studies with the first weights, or none, are of
+#: version 3, and those without leaders of version 2.
+FORMAT, _FIRST_WEIGHTS, _WITHOUT_LEADERS = 4, 3, 2
 #: The origin of Gaussian rewards that the first reward of a study decides.
 _FIRST = "first reward"
 
@@ -91,6 +93,8 @@ class Settings:
     """What is asked, where it is not which arm is the best: the goal, as users call it."""
     leaders: bool | None = None
     """Whether evidence rests on declared leaders, from the first reward to the last; None: where it can."""
+    weights: int | None = None
+    """The number of the weights that the evidence of pairs has, likewise; None: the newest. 1 where there are none."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -117,6 +121,11 @@ class Settings:
         wanted = self.epsilon == 0.0 and asked is None if self.leaders is None else self.leaders
         able = self.policy.declares_leaders and self.seen.blocks is None and self.problem.n_arms > 2
         put(self, "leaders", bool(wanted) and able)
+        newest = NEWEST if self.policy.weighs_pairs else 1
+        number = newest if self.weights is None else whole_number("weights", self.weights, 1)
+        if number > newest:
+            raise InvalidInput(f"weights {number} are not known to this mfbandit: install a newer one")
+        put(self, "weights", number)
         if self.arms_there:
             self._check_open()
 
@@ -170,7 +179,9 @@ class Settings:
         budget, most = (math.inf if limit is None else limit for limit in (self.budget, self.max_cost))
         if not self.arms_there:
             pairs = not self.leaders
-            return Goal(self.delta, self.epsilon, budget, most, question=self.question, pairs_only=pairs)
+            return Goal(
+                self.delta, self.epsilon, budget, most, question=self.question, pairs_only=pairs, weights=self.weights
+            )
         # Which arm is the best of those there may depend on the data: every place has its share.
         return Goal(self.delta / self.problem.n_arms, self.epsilon, budget, most, open_arms=True)
 
@@ -207,6 +218,8 @@ class Settings:
             del plain["arms_there"]
         if not self.leaders:
             del plain["leaders"]  # as it was before there were any
+        if self.weights == 1:
+            del plain["weights"]  # as it was before there were others
         # Every option is written down, so that a later version with other defaults reads the same policy.
         options = {
             field.name: getattr(self.policy, field.name)
@@ -222,6 +235,7 @@ class Settings:
         rest = {key: value for key, value in data.items() if key not in ("problem", "policy", "goal")}
         # Evidence is of one kind from the first reward to the last: studies that do not say it declare no leaders.
         rest.setdefault("leaders", False)
+        rest.setdefault("weights", 1)
         problem = Problem.from_json(_read_origin(data["problem"]))
         return cls(problem=problem, policy=read_policy(data["policy"]), question=data.get("goal"), **rest)
 
@@ -252,7 +266,7 @@ class Settings:
         """Refuse settings that differ from those of a stored study, apart from those that can be changed."""
         for field in dataclasses.fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if mine == theirs or field.name in CHANGEABLE | _PARTS | {"leaders"}:
+            if mine == theirs or field.name in CHANGEABLE | _PARTS | {"leaders", "weights"}:
                 continue
             if field.name == "problem":
                 raise StudyError(f"study {name!r} exists with another problem: {first_difference(mine, theirs)}")
@@ -293,7 +307,8 @@ class Header(NamedTuple):
 
 def write_header(header: Header) -> str:
     """The header of a study, as stored."""
-    version = FORMAT if header.settings.leaders else _WITHOUT_LEADERS
+    settings = header.settings
+    version = FORMAT if settings.weights != 1 else _FIRST_WEIGHTS if settings.leaders else _WITHOUT_LEADERS
     plain = {"format": version, "identity": header.identity, "settings": header.settings.to_json()}
     return json.dumps(plain if header.digest is None else {**plain, "digest": header.digest})
 

@@ -181,7 +181,7 @@ def lower_bound_costs(instance: Instance) -> FloatArray:
 
     For the best arm the minimum over its fidelities with a positive gap of ``lambda_m / KL(nu_1m,
     mu_2 + zeta_m)``, for the others of ``lambda_m / KL(nu_km, mu_1 - zeta_m)``. KL is that of the
-    reward law (:mod:`mfbandit.theory.divergence`). The proof's ``mu_2^(m) + zeta^(m)`` for the
+    reward law (``mfbandit.theory.divergence``). The proof's ``mu_2^(m) + zeta^(m)`` for the
     best arm is read as ``mu_2^(M) + zeta^(m)``, as in the theorem.
 
     Returns

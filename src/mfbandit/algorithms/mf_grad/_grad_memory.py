@@ -52,7 +52,9 @@ class MfGradParams(NamedTuple):
     proven: bool
     """Whether the threshold is the theory's."""
     evidence: int
-    """Which likelihood ratios our certificates are made of."""
+    """Which likelihood ratios our certificates are made of, and"""
+    weights: int
+    """the number of the weights that they have."""
     batch: int
 
     @property

@@ -42,6 +42,7 @@ from mfbandit.algorithms.mf_grad._nearest_model import Pair, contest, moved_to, 
 from mfbandit.confidence import threshold as evidence_needed
 from mfbandit.confidence.pair import (
     BOTH,
+    NEWEST,
     NORMAL,
     PROVEN,
     TILT,
@@ -115,7 +116,7 @@ def by_certificate(problem: Arrays, params: MfGradParams, state: State, pair: Pa
             done = False
             continue
         step = 0.1 * abs(own.model.truths[leader] - own.model.truths[b]) + 1e-3 * problem.sigma
-        hypothesis = Hypothesis(leader, b, params.epsilon, params.evidence, 1.0, 0.0)
+        hypothesis = Hypothesis(leader, b, params.epsilon, params.evidence, 1.0, 0.0, params.weights)
         start = Guess(guess + params.epsilon, step)
         verdict = prove(problem, hypothesis, state, params.log_factor, start, chosen, own.scratch)
         if verdict.status == PROVEN:
@@ -273,6 +274,11 @@ class MFGrad(Policy):
         return "mf-grad"
 
     @property
+    def weighs_pairs(self) -> bool:
+        """Whether it stops by our certificates."""
+        return self.threshold == "ours"
+
+    @property
     def proven(self) -> bool:
         """Whether the threshold has a proof, that of "theory" for Gaussian rewards only."""
         return self.threshold != "practical"
@@ -295,6 +301,7 @@ class MFGrad(Policy):
                 rate=0.25 if self.rate == "constant" else 0.0,
                 proven=self.threshold == "theory",
                 evidence=kinds.get(problem.reward_code, TILT),
+                weights=goal.weights or NEWEST,
                 batch=self.batch,
             ),
             rows=arms * fidelities,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from mfbandit.algorithms.mf_toptwo._memory import rows_for
-from mfbandit.algorithms.mf_toptwo._sampling import TopTwoParams
+from mfbandit.algorithms.mf_toptwo._tuning import TopTwoParams
 from mfbandit.core import Arrays, State, kernel
 
 __all__ = [
@@ -18,14 +18,6 @@ __all__ = [
     "winner_correction",
 ]
 
-#: Beaten arms return when the cost has grown by this factor since the race last changed.
-_PATIENCE = 4.0
-#: An arm that returns is pulled until this part of an equal share of the cost was spent on it.
-_SHARE = 1.0 / 16.0
-#: A pair whose distance is further than this from the least does not count in full when the leader's turn comes.
-_NEARBY = 3.0
-#: Estimated evidence counts for this many times the threshold at most: a rival that is not beaten yet has less.
-_MOST = 2.0
 #: Information per cost below which a pull tells nothing.
 _TINY = 1e-100
 #: The distance of a challenger that has returned and is still to be pulled: before all others.
@@ -65,13 +57,13 @@ def readmit_beaten_arms(problem: Arrays, params: TopTwoParams, state: State) -> 
     of an equal share of all that was spent is spent on it. Most arms have had that much before.
     """
     quiet = state.own.quiet
-    if params.epsilon > 0.0 or not 0.0 < _PATIENCE * quiet[0] <= state.spent[0]:
+    if params.epsilon > 0.0 or not 0.0 < params.patience * quiet[0] <= state.spent[0]:
         return False
     quiet[0] = state.spent[0]
     for k in range(problem.cost.shape[0]):
         if state.arm_flags[k] > 0:
             state.arm_flags[k] = 0
-            state.own.respite[k] = _SHARE * state.spent[0] / problem.cost.shape[0]
+            state.own.respite[k] = params.respite * state.spent[0] / problem.cost.shape[0]
         state.own.due[k] = 0.0
     enter_all_arms(problem, state)
     return True
@@ -160,7 +152,7 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
     for place in range(left):
         b = own.race[place]
         if b != leader and not is_beaten(params, state, b, leader):
-            value = min(own.value[b], _MOST * params.threshold)
+            value = min(own.value[b], params.most_value * params.threshold)
             distance = value + params.log_cost_weight * math.log(own.spent[b])
             ahead = own.centre[b] - centre
             if ahead > 0.0:
@@ -175,7 +167,7 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
         b = own.race[place]
         weight = 0.0
         if b != leader and not is_beaten(params, state, b, leader) and own.centre[b] <= centre:
-            weight = math.exp(min(0.0, least + _NEARBY - own.distance[b]))
+            weight = math.exp(min(0.0, least + params.nearby - own.distance[b]))
             weight /= max(_TINY, own.gain[b])
             balance += weight * max(_TINY, own.leader_gain[b])
         own.weight[b] = weight

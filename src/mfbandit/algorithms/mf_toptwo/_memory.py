@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mfbandit.algorithms.mf_toptwo._tuning import RIVALS_PER_ROW
 from mfbandit.confidence.pair import Active, Chosen, Leaders, PairScratch, Victories, record, take_leader
 from mfbandit.core import Ahead, Arrays, Floats, InFlight, Ints, State, floats, group, integers, kernel
 
 __all__ = ["AHEAD", "Choice", "TopTwoMemory", "beat", "chosen_rewards", "most_rows", "note_row", "rows_for", "take_in"]
 
-#: One rival in so many that are left is pulled in a round, at least one.
-_RIVALS_PER_ROW = 32
 #: Rewards of a row may be active, a leader's, or both: the sum of these.
 _ACTIVE, _LEADS = 1, 2
 
@@ -26,7 +25,7 @@ _ACTIVE, _LEADS = 1, 2
 @kernel
 def rows_for(rivals: int) -> int:
     """How many rivals are pulled in one round where so many are left."""
-    return max(1, rivals // _RIVALS_PER_ROW)
+    return max(1, rivals // RIVALS_PER_ROW)
 
 
 @kernel

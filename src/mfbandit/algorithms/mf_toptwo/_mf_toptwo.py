@@ -20,7 +20,7 @@ when a study began) arms are beaten by one other arm with evidence log((K - 1) /
 
 A pull at a fidelity that is good without counting chances, too, is *active* (see
 `mfbandit.algorithms.mf_toptwo._memory`). A round costs 1% of what was spent so far, at most, and pulls at
-most a quarter of what the stream has, so that the work per pull falls as a run grows.
+most a sixth of what the stream has, so that the work per pull falls as a run grows.
 
 **Among many arms** (from 65 on) the closest one in 32 of the rivals are pulled in the same round, so that
 comparing all of them is paid for. The largest of many estimates is large by luck: the leader is then the
@@ -62,7 +62,6 @@ from mfbandit.algorithms.mf_toptwo._memory import (
     take_in,
 )
 from mfbandit.algorithms.mf_toptwo._sampling import (
-    TopTwoParams,
     best_information_rate,
     leader_information_rate,
     refresh,
@@ -70,31 +69,16 @@ from mfbandit.algorithms.mf_toptwo._sampling import (
     start,
     truest_widening,
 )
+from mfbandit.algorithms.mf_toptwo._tuning import TopTwoParams, older_tuning
 from mfbandit.confidence import chances, threshold, truth
-from mfbandit.confidence.pair import BOTH, NORMAL, PROVEN, TILT, Guess, Hypothesis, prove
+from mfbandit.confidence.pair import BOTH, NEWEST, NORMAL, PROVEN, TILT, WEIGHTS, Guess, Hypothesis, prove
 from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State, kernel
 from mfbandit.errors import PolicyError
 
 __all__ = ["MFTopTwo", "plan", "recommend"]
 
-#: What the sampling rule was tuned to on the built-in instances; none of it bears on correctness.
-TUNING = {
-    "optimism": 1.2,
-    "truest_optimism": 4.0,
-    "bias_variance": 1.2,
-    "forced": 0.07,
-    "log_cost_weight": 2.0,
-    "check": 0.5,
-    "delay": 0.05,
-}
-#: A round costs at most this part of all that was spent, and pulls at most this part of the stream.
-_ROUND, _PART = 0.01, 0.25
 #: No fidelity.
 _NONE = -1
-#: How much of the evidence against an arm rests on what declared leaders have shown; pairs share the rest.
-_LEADER_SHARE = 0.8
-#: Rewards are a leader's once it has had this part of all that was spent, or 1 / sqrt(K) if that is less.
-_TESTED = 0.2
 
 
 @kernel
@@ -107,7 +91,9 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     if value < params.check * params.threshold or spent < own.due[rival] or needs_fresh_pulls(state, rival):
         return
     gap = abs(own.centre[leader] - own.centre[rival]) + params.epsilon
-    hypothesis = Hypothesis(leader, rival, params.epsilon, params.evidence, params.pair_share, params.leader_share)
+    hypothesis = Hypothesis(
+        leader, rival, params.epsilon, params.evidence, params.pair_share, params.leader_share, params.weights
+    )
     guess = Guess(own.split[rival], 0.1 * gap + 1e-3 * problem.sigma)
     verdict = prove(problem, hypothesis, state, params.threshold, guess, chosen_rewards(own), own.scratch)
     if verdict.status == PROVEN:
@@ -127,7 +113,7 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     What is merely possible of the leader counts once for every rival that it is compared with, so that
     among very many it must count for less.
     """
-    split(problem, params.epsilon, state, leader, rival)
+    split(problem, params, state, leader, rival)
     examine(problem, params, state, leader, rival)
     own = state.own
     v = own.split[rival]
@@ -191,7 +177,7 @@ def lagging(problem: Arrays, params: TopTwoParams, state: State, arm: int, spent
 def leader_choice(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int, late: int) -> Choice:
     """Pull the leader at the fidelity `late` or, if there is none, where it tells most."""
     leads = params.leader_share > 0.0
-    part = min(_TESTED, 1.0 / math.sqrt(problem.cost.shape[0]))
+    part = min(params.tested, 1.0 / math.sqrt(problem.cost.shape[0]))
     leads = leads and state.own.spent[leader] >= part * state.spent[0]
     alone = problem.cost.shape[1] == 1
     if late != _NONE:
@@ -222,8 +208,8 @@ def write_row(
     note_row(state, row, choice)
     count = params.batch
     if count == 0:
-        part = _ROUND / rows * state.spent[0] / problem.cost[arm, fidelity]
-        count = max(1, int(min(part, _PART * state.pulls[arm, fidelity])))
+        part = params.round_part / rows * state.spent[0] / problem.cost[arm, fidelity]
+        count = max(1, int(min(part, params.stream_part * state.pulls[arm, fidelity])))
     put(out, row, arm, fidelity, count)
 
 
@@ -321,6 +307,11 @@ class MFTopTwo(Policy):
         """The registered name."""
         return "mf-toptwo"
 
+    @property
+    def weighs_pairs(self) -> bool:
+        """It stops by the evidence of pairs and leaders."""
+        return True
+
     def algorithm(self, problem: Arrays, goal: Goal, unit: Callable[[float], float]) -> Algorithm:
         """Make the kernels and parameters for one problem."""
         arms = problem.cost.shape[0]
@@ -328,15 +319,17 @@ class MFTopTwo(Policy):
         if problem.reward_code == BOUNDED and self.evidence == "auto":
             evidence = BOTH
         led = arms > 2 and goal.epsilon == 0.0 and not goal.pairs_only
-        kind = "leaders" if led else "pairs"
+        kind, weights = "leaders" if led else "pairs", goal.weights or NEWEST
+        share = WEIGHTS[weights - 1].leaders
         params = TopTwoParams(
             threshold=threshold(chances(kind, arms), goal.delta),
-            pair_share=(1.0 - _LEADER_SHARE) / (arms - 1) if led else 1.0,
-            leader_share=_LEADER_SHARE if led else 0.0,
+            pair_share=(1.0 - share) / (arms - 1) if led else 1.0,
+            leader_share=share if led else 0.0,
             epsilon=goal.epsilon,
             evidence=evidence,
+            weights=weights,
             batch=self.batch,
-            **TUNING,
+            **older_tuning(weights),
         )
         return Algorithm(
             plan=plan,

@@ -7,14 +7,13 @@ answer costs. Every estimate is a plain function of the statistics so far.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from mfbandit.algorithms._parts import put
+from mfbandit.algorithms.mf_toptwo._tuning import TopTwoParams
 from mfbandit.confidence import truth, variance
 from mfbandit.core import BOUNDED, GAUSSIAN, Arrays, Ints, State, kernel
 
 __all__ = [
-    "TopTwoParams",
     "best_information_rate",
     "leader_information_rate",
     "refresh",
@@ -23,45 +22,8 @@ __all__ = [
     "truest_widening",
 ]
 
-#: The evidence of bounded rewards, however small their variance, grows with the excess e over q as e / q only: this
-#: many times q (from the other end for the worse arm) is added to the variance for each unit of excess.
-_LINEAR = 0.8
 #: A spring that keeps v defined where no stream says anything.
 _SPRING = 1e-3
-#: From so many pulls' worth at the truest fidelity on, an arm's mean there is kept open longer, by this at most.
-_ONSET, _OPENEST = 4000.0, 3.0
-#: A fidelity is good enough for its rewards to be active if it gives this part of what the best one gives.
-_GOOD = 0.3
-
-
-class TopTwoParams(NamedTuple):
-    """What `mf-toptwo` knows beside the problem."""
-
-    threshold: float
-    """log(1 / delta); with epsilon > 0 log((K - 1) / delta)."""
-    pair_share: float
-    """The weight of one pair in the evidence against an arm."""
-    leader_share: float
-    """The weight of what declared leaders have shown."""
-    epsilon: float
-    evidence: int
-    """Which likelihood ratios: see `mfbandit.confidence.pair._likelihood_levels`."""
-    batch: int
-    """Pulls per round; 0 if rounds grow."""
-    optimism: float
-    """How many standard errors of a stream's mean count as possible."""
-    truest_optimism: float
-    """How much this grows, for the truest fidelity, with the logarithm of the cost spent on a pair."""
-    bias_variance: float
-    """Variance that is ascribed to a bias, as a part of its squared bound."""
-    forced: float
-    """Every stream of the pair gets this times sqrt(spent / cost) pulls."""
-    log_cost_weight: float
-    """Weight of log(spent) in the choice of the challenger."""
-    check: float
-    """Part of the threshold that the estimated evidence reaches before the certificate is computed."""
-    delay: float
-    """How long a certificate that failed is left alone, as a multiple of what it lacked."""
 
 
 @kernel
@@ -90,7 +52,7 @@ def start(problem: Arrays, state: State, out: Ints) -> int:
 
 
 @kernel
-def variance_slope(problem: Arrays, sign: float, mean: float) -> float:
+def variance_slope(problem: Arrays, params: TopTwoParams, sign: float, mean: float) -> float:
     """By how much the variance that decides a stream's information grows with its excess.
 
     The divergence of 0/1 rewards from mean p to mean q is nearly (p - q)^2 / 2 V, with the variance V of a mean
@@ -100,7 +62,7 @@ def variance_slope(problem: Arrays, sign: float, mean: float) -> float:
     if problem.reward_code == GAUSSIAN:
         return 0.0
     if problem.reward_code == BOUNDED:
-        return _LINEAR * (mean if sign > 0.0 else 1.0 - mean)
+        return params.linear * (mean if sign > 0.0 else 1.0 - mean)
     return sign * (2.0 * mean - 1.0) * 2.0 / 3.0
 
 
@@ -115,13 +77,14 @@ def refresh(problem: Arrays, bias_variance: float, state: State, arm: int) -> No
 
 
 @kernel
-def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int) -> None:
+def split(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
     """Find the v where the evidence for "leader > v > rival" is least; remember v and the evidence.
 
     The evidence of a stream whose mean is e beyond its bias from v is about n e^2 / 2 V, where V grows with e
     (see `variance_slope`) but is never under a third of the variance. The sum is convex in v: Newton's steps, kept
     between the ends of a bracket, find its minimum.
     """
+    epsilon = params.epsilon
     top = state.own.centre[leader] + epsilon
     bottom = state.own.centre[rival]
     middle = 0.5 * (top + bottom)
@@ -142,7 +105,7 @@ def split(problem: Arrays, epsilon: float, state: State, leader: int, rival: int
                 excess = sign * (total / n + shift - v) - problem.bias[arm, m]
                 if excess > 0.0:
                     spread = variance(problem, n, total, state.squares[arm, m])
-                    linear = max(variance_slope(problem, sign, total / n), -2.0 * spread / (3.0 * excess))
+                    linear = max(variance_slope(problem, params, sign, total / n), -2.0 * spread / (3.0 * excess))
                     scale = spread + linear * excess
                     force -= sign * n * excess * (spread + 0.5 * linear * excess) / (scale * scale)
                     slope += n * spread * spread / (scale * scale * scale)
@@ -211,7 +174,7 @@ def truest_widening(problem: Arrays, params: TopTwoParams, state: State, leader:
     """
     spent = state.own.spent[leader] + state.own.spent[rival]
     cost = problem.cost[leader, problem.truest] + problem.cost[rival, problem.truest]
-    return min(_OPENEST, 1.0 + params.truest_optimism * math.log1p(spent / (cost * _ONSET)))
+    return min(params.openest, 1.0 + params.truest_optimism * math.log1p(spent / (cost * params.onset)))
 
 
 @kernel
@@ -233,9 +196,9 @@ def information_rates(
 
 
 @kernel
-def is_good(problem: Arrays, fidelity: int, gives: float, best: float) -> bool:
+def is_good(problem: Arrays, params: TopTwoParams, fidelity: int, gives: float, best: float) -> bool:
     """Whether a fidelity is good without optimism, by what it and the best one give; the truest if none gives any."""
-    return bool(gives >= _GOOD * best) if best > 0.0 else bool(fidelity == problem.truest)
+    return bool(gives >= params.good * best) if best > 0.0 else bool(fidelity == problem.truest)
 
 
 @kernel
@@ -260,12 +223,12 @@ def best_information_rate(
         mean, error, spread = stream_estimate(problem, params, state, arm, m)
         excess = sign * (mean - v) - problem.bias[arm, m]
         wider = truest if m == problem.truest else 1.0
-        linear = variance_slope(problem, sign, mean)
+        linear = variance_slope(problem, params, sign, mean)
         optimistic, exact = information_rates(linear, excess, optimism * error, wider, spread, problem.cost[arm, m])
         best_plain = max(best_plain, exact)
         if optimistic > best:
             best, chosen, plain = optimistic, m, exact
-    return best, chosen, is_good(problem, chosen, plain, best_plain)
+    return best, chosen, is_good(problem, params, chosen, plain, best_plain)
 
 
 @kernel
@@ -282,7 +245,7 @@ def leader_information_rate(
     for m in range(problem.cost.shape[1]):
         mean, error, spread = stream_estimate(problem, params, state, leader, m)
         wider = truest if m == problem.truest else 1.0
-        linear = variance_slope(problem, 1.0, mean)
+        linear = variance_slope(problem, params, 1.0, mean)
         optimistic, exact = 0.0, 0.0
         for place in range(own.racers[0]):
             b = own.race[place]
@@ -297,4 +260,4 @@ def leader_information_rate(
         best_plain = max(best_plain, exact)
         if optimistic > best:
             best, chosen, plain = optimistic, m, exact
-    return chosen, is_good(problem, chosen, plain, best_plain)
+    return chosen, is_good(problem, params, chosen, plain, best_plain)

@@ -42,9 +42,13 @@ from mfbandit.confidence._special import beta_price, divergence
 from mfbandit.core import Floats, kernel
 
 __all__ = [
+    "CUT",
     "EDGES",
     "FALLBACK",
     "LEVELS",
+    "LOGS",
+    "PARTLY",
+    "SURE",
     "WIDTH",
     "Cell",
     "Stream",
@@ -58,6 +62,12 @@ __all__ = [
 LEVELS = 22
 FALLBACK = LEVELS
 WIDTH = LEVELS + 1
+#: What is kept of the logarithms of the tilt at one q: l and the logarithm of all levels,
+#: twice, four numbers that tell the q, and the two octaves there.
+LOGS = 4 * LEVELS + 6
+
+#: What is counted while evidence is computed: ratios that were cut at e^cap, and streams that can say nothing.
+CUT, SURE = 0, 1
 
 #: How the levels of one stream are made: from the tilt, from tilt and variance together, Gaussian.
 TILT, BOTH, NORMAL = 0, 1, 2
@@ -78,6 +88,10 @@ _TILTED = tuple(max(0.05, min(0.5, 0.5 * 2.0 ** (-0.5 * (j - 2)))) for j in rang
 _SURE = 1.0 - 1e-9
 #: Below this the variance-adaptive ratio is set to 0, which is safe.
 _TINY = 1e-12
+#: For so many counts a stream that can say something on a part of the cell only: there are never so many.
+PARTLY = 2.0**40
+#: Ratios below e^(-cap - this) are set to 0: no other ratio lets them matter beside rounding.
+_FAINT = 40.0
 _PER_OCTAVE = 1.0 / math.log(2.0)
 #: The smallest q (1 - q) that octaves tell apart. Cells rest on octaves that rise towards the ends of [0, 1] and
 #: beyond; a stretch of v may reach from q inside to q beyond an end, so they must not rise far.
@@ -121,6 +135,9 @@ class Cell(NamedTuple):
     """A number inside the stretch where it ends."""
     cap: float
     """Logarithms of ratios are cut here."""
+    floor: float
+    """The cell or, of a point, where others will be asked for that are compared with it: see `variance_levels`."""
+    ceiling: float
 
 
 @kernel
@@ -188,15 +205,27 @@ def normal_fallback(n: float, total: float, q: float, sigma: float) -> float:
 
 
 @kernel
-def stream_levels(evidence: int, stream: Stream, cell: Cell, octave: int, sigma: float, out: Floats, row: int) -> None:
+def stream_levels(
+    evidence: int,
+    stream: Stream,
+    cell: Cell,
+    octave: int,
+    sigma: float,
+    out: Floats,
+    row: int,
+    logs: Floats,
+    counts: Floats,
+) -> None:
     """Write, level by level, into a row the smallest likelihood ratio over a cell of q, times e^(-cap / 4).
 
-    Ratios above e^cap are cut down to it, which is safe and keeps numbers finite.
+    Ratios above e^cap are cut down to it, which is safe and keeps numbers finite. The same row of `logs` keeps what
+    streams have in common that face the same q, and `counts` tells what was cut (`CUT`, `SURE`).
     """
     if evidence == NORMAL:
-        gaussian_levels(stream, cell, octave, sigma, out, row)
+        counts[CUT] += gaussian_levels(stream, cell, octave, sigma, out, row)
         return
     if cell.low >= _SURE:
+        counts[SURE] += 1.0
         for i in range(WIDTH):
             out[row, i] = math.exp(-0.25 * cell.cap)
         return
@@ -205,61 +234,109 @@ def stream_levels(evidence: int, stream: Stream, cell: Cell, octave: int, sigma:
     inner = Stream(n, min(max(stream.total, 0.0), n), max(stream.squared, 0.0))
     high, most = max(cell.high, 0.0), cell.cap
     if cell.high >= _SURE:
+        counts[SURE] += PARTLY
         high, most = _SURE, min(0.0, cell.cap)
     low = min(max(cell.low, 0.0), high)
-    bounded = Cell(low, high, cell.first, cell.last, cell.cap)
-    tilt_levels(evidence, inner, bounded, most, octave, out, row)
-    if evidence == BOTH and low > _TINY:
-        variance_levels(inner, bounded, most, octave, out, row)
+    bounded = Cell(low, high, cell.first, cell.last, cell.cap, min(max(cell.floor, 0.0), high), max(cell.ceiling, high))
+    cut = tilt_levels(evidence, inner, bounded, most, octave, out, row, logs) or cell.high < 0.0
+    if evidence == BOTH and bounded.floor > _TINY:
+        cut = variance_levels(inner, bounded, most, octave, out, row) or cut
     value = beta_fallback(n, inner.total, high)
     out[row, FALLBACK] = math.exp(min(value, most) - 0.25 * cell.cap)
+    if cut or value > most:
+        counts[CUT] += 1.0
 
 
 @kernel
-def gaussian_levels(stream: Stream, cell: Cell, octave: int, sigma: float, out: Floats, row: int) -> None:
-    """Write the ratios of Gaussian rewards, which fall in q."""
+def gaussian_levels(stream: Stream, cell: Cell, octave: int, sigma: float, out: Floats, row: int) -> int:
+    """Write the ratios of Gaussian rewards, which fall in q; tell whether any was cut, by 1."""
     n, cap, scale = stream.n, cell.cap, 0.25 * cell.cap
     distance = stream.total / n - cell.high
     rate = n * distance / sigma
+    largest = -math.inf
     for i in range(LEVELS):
         effect = _EFFECT[i + octave + _OFFSET if i + octave + _OFFSET > 0 else 0]
         value = effect * (rate - 0.5 * n * effect)
-        out[row, i] = math.exp(min(value, cap) - scale) if value > -100.0 else 0.0
+        largest = max(largest, value)
+        out[row, i] = math.exp(min(value, cap) - scale) if value > -cap - _FAINT else 0.0
     value = normal_fallback(n, stream.total, cell.high, sigma)
     out[row, FALLBACK] = math.exp(min(value, cap) - scale)
+    return 1 if max(largest, value) > cap else 0
 
 
 @kernel
-def tilt_levels(evidence: int, stream: Stream, cell: Cell, most: float, octave: int, out: Floats, row: int) -> None:
-    """Write the ratios of the tilt, or their part of the levels where it is not alone."""
+def tilt_logs(cell: Cell, octave: int, logs: Floats, row: int) -> bool:
+    """Write log(1 + q (e^l - 1)) at the upper end of a cell, for the two extreme l of each level; tell if they differ.
+
+    They are the same for all streams that face this q, so they are there already more often than not.
+    """
+    high, key = cell.high, 4 * LEVELS
+    same = logs[row, key] == high and logs[row, key + 1] == octave
+    # The last octave is never 0, as it is before anything was written.
+    if same and logs[row, key + 2] == cell.first and logs[row, key + 3] == cell.last and logs[row, key + 5] > 0.0:
+        return bool(logs[row, key + 4] != logs[row, key + 5])
+    far, near = octave_range(cell.first, cell.last)
+    logs[row, key] = high
+    logs[row, key + 1] = octave
+    logs[row, key + 2] = cell.first
+    logs[row, key + 3] = cell.last
+    logs[row, key + 4] = far
+    logs[row, key + 5] = near
+    for end in range(2 if far != near else 1):
+        known, value = -1, 0.0
+        for i in range(LEVELS):
+            j = int(min(max(i + octave - (near if end == 1 else far) + _OFFSET, 0), _GRID - 1))
+            if j != known:
+                value = math.log1p(high * _EFFECT_EXPM1[j])
+                known = j
+            logs[row, end * LEVELS + i] = value
+            logs[row, (2 + end) * LEVELS + i] = _EFFECT[j]
+    return far != near
+
+
+@kernel
+def tilt_levels(
+    evidence: int, stream: Stream, cell: Cell, most: float, octave: int, out: Floats, row: int, logs: Floats
+) -> bool:
+    """Write the ratios of the tilt, or their part of the levels where it is not alone; tell whether any was cut."""
+    largest = -math.inf
     n, total, scale = stream.n, stream.total, 0.25 * cell.cap
-    step_far, step_near = octave_range(cell.first, cell.last)
-    known, value = -1, 0.0
+    two = tilt_logs(cell, octave, logs, row)
+    faint = -cell.cap - _FAINT
     for i in range(LEVELS):
-        j = min(max(i + octave - step_far + _OFFSET, 0), _GRID - 1)
-        if j != known or step_near != step_far:
-            value = total * _EFFECT[j] - n * math.log1p(cell.high * _EFFECT_EXPM1[j])
-            known = j
-            if step_near != step_far:
-                j = min(max(i + octave - step_near + _OFFSET, 0), _GRID - 1)
-                value = min(value, total * _EFFECT[j] - n * math.log1p(cell.high * _EFFECT_EXPM1[j]))
-        share = _TILTED[max(i + octave, 0)] if evidence == BOTH else 1.0
-        out[row, i] = share * math.exp(min(value, most) - scale) if value > -100.0 else 0.0
+        value = total * logs[row, 2 * LEVELS + i] - n * logs[row, i]
+        if two:
+            value = min(value, total * logs[row, 3 * LEVELS + i] - n * logs[row, LEVELS + i])
+        largest = max(largest, value)
+        out[row, i] = math.exp(min(value, most) - scale) if value > faint else 0.0
+    if evidence == BOTH:
+        for i in range(LEVELS):
+            out[row, i] *= _TILTED[max(i + octave, 0)]
+    return largest > most
 
 
 @kernel
-def variance_levels(stream: Stream, cell: Cell, most: float, octave: int, out: Floats, row: int) -> None:
-    """Add the part of the variance-adaptive ratios."""
+def variance_levels(stream: Stream, cell: Cell, most: float, octave: int, out: Floats, row: int) -> bool:
+    """Add the part of the variance-adaptive ratios; tell whether any was cut.
+
+    Their log is a concave quadratic in 1 / q, A / q - B / q^2 and a constant: least at an end of a cell, and convex in
+    q from 3 B / A on. At a point that others are compared with it is taken where it is convex for all of them, and
+    elsewhere at its least among them, a constant.
+    """
     n, total, squared, scale = stream.n, stream.total, stream.squared, 0.25 * cell.cap
-    low, high = cell.low, cell.high
-    lean_low, lean_high = total / low - n, total / high - n
+    low, high, largest, is_point = cell.floor, cell.ceiling, -math.inf, cell.low == cell.high
+    lean_low, lean_high, lean = total / low - n, total / high - n, total / cell.high - n
     spread_low = max(0.0, (squared / low - 2.0 * total) / low + n)
     spread_high = max(0.0, (squared / high - 2.0 * total) / high + n)
+    spread = max(0.0, (squared / cell.high - 2.0 * total) / cell.high + n)
     for i in range(LEVELS):
         j = max(i + octave, 0)
-        value = min(
-            _FRACTION[j] * lean_low + _FRACTION_LOSS[j] * spread_low,
-            _FRACTION[j] * lean_high + _FRACTION_LOSS[j] * spread_high,
-        )
-        if value > -100.0:
+        part, loss = _FRACTION[j], _FRACTION_LOSS[j]
+        if is_point and (part - 2.0 * loss) * total * low >= -3.0 * loss * squared:
+            value = part * lean + loss * spread
+        else:
+            value = min(part * lean_low + loss * spread_low, part * lean_high + loss * spread_high)
+        largest = max(largest, value)
+        if value > -cell.cap - _FAINT:
             out[row, i] += (1.0 - _TILTED[j]) * math.exp(min(value, most) - scale)
+    return largest > most

@@ -30,11 +30,14 @@ and three arms or more it is not paid: whoever leads was declared before its pul
 
 - A_b[i] = prod_(k != b) ((1 - h) + h prod_m LR_(k,m,i)), over the arms k that have led, of the rewards that they gave
   as leaders (`mfbandit.confidence.pair._leaders`);
-- E_b(v) = p sum_(a != b) W_(a,b)(v) + l sum_i pi_i sum_d rho_d A_b[i] Z_b[i+d] (fallback included; T_b for Z_b if there
-  is one fidelity), with p = (1 - l) / (K - 1).
+- A'_b[i] the same of their rewards at the truest fidelity alone;
+- E_b(v) = p sum_(a != b) W_(a,b)(v) + l sum_i pi_i sum_d rho_d ((1 - u) A_b[i] Z_b[i+d] + u A'_b[i] T_b[i+d]) (fallback
+  included; A_b and T_b alone if there is one fidelity), with p = (1 - l) / (K - 1). Rewards of cheap fidelities that
+  were active and then turned out to say nothing weigh on A_b and Z_b; the part u is free of them.
 
 If b is the best arm and v its truth, all others lie at or below v, and every factor is a supermartingale as above: a
-pull of k moves one factor of A_b, linear in what it moves, and whether it is a leader's reward was decided before it.
+pull of k moves one factor of A_b and at most one of A'_b, linear in what it moves, and whether it is a leader's reward
+was decided before it.
 So inf_v E_b(v) ever reaches 1/delta with probability at most delta. A wrong answer needs that for the best arm (for all
 of them, if there are several): there is no union over arms. Of the sum over a one term is enough for a lower bound.
 """
@@ -46,8 +49,11 @@ from typing import NamedTuple
 
 from mfbandit.confidence.pair._leaders import Leaders
 from mfbandit.confidence.pair._likelihood_levels import (
+    CUT,
     FALLBACK,
     LEVELS,
+    LOGS,
+    SURE,
     WIDTH,
     Cell,
     Stream,
@@ -56,27 +62,22 @@ from mfbandit.confidence.pair._likelihood_levels import (
     stream_levels,
     stretch,
 )
+from mfbandit.confidence.pair._weights import WEIGHTS, tables
 from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints, floats, kernel
 
-__all__ = ["STACK", "Active", "Chosen", "Hypothesis", "PairScratch", "Rewards", "log_evidence"]
+__all__ = ["STACK", "Active", "Chosen", "Hypothesis", "PairScratch", "Rewards", "cell_at", "log_evidence"]
 
-#: Prior of the levels, proportional to 1 / (i + 6), and of the fallback.
-_FALLBACK_PRIOR = 0.05
-_HARMONIC = sum(1.0 / (i + 6.0) for i in range(LEVELS))
-_PRIOR = tuple((1.0 - _FALLBACK_PRIOR) / (i + 6.0) / _HARMONIC for i in range(LEVELS))
-#: The two arms' levels differ by d with prior proportional to _NEAR^|d|, of total 1 over all integers.
-_NEAR = 0.55
-_OFFSET_PRIOR = (1.0 - _NEAR) / (1.0 + _NEAR)
-#: How much a fidelity that does not carry the gap may help.
-_HELP = 0.3
+_TABLES = tables(WEIGHTS)
+_PRIOR, _FALLBACK_PRIOR, _HELP, _LED = (_TABLES[name] for name in ("_PRIOR", "_FALLBACK_PRIOR", "_HELP", "_LED"))
+_LED_TRUEST = _TABLES["_LED_TRUEST"]
+#: Of the difference d of two arms' levels: of total 1 over all integers.
+_NEAR, _OFFSET_PRIOR = _TABLES["_NEAR"], _TABLES["_OFFSET_PRIOR"]
 #: Weights of the truest fidelity alone, of one carrying fidelity, and of the active rewards.
-_TRUEST, _CARRIED, _ACTIVE = 0.1, 0.1, 0.8
-#: How much of a leader's factor rests on its rewards: one that was lucky and led for a while must not spoil all.
-_LED = 0.6
+_TRUEST, _CARRIED, _ACTIVE = (_TABLES[name] for name in ("_TRUEST", "_CARRIED", "_ACTIVE"))
 #: Which rewards of a stream: all, the active ones, and from here on those of the leaders in their order.
 _OF_ALL, _OF_ACTIVE, _OF_LEADERS = 0, 1, 2
-#: The row of A_b among the levels of both arms, and a row to work in.
-_LEADERS_ROW, _ONE_LEADER = 6, 7
+#: The row of A_b among the levels of both arms, a row to work in, and that of A'_b.
+_LEADERS_ROW, _ONE_LEADER, _LEADERS_TRUEST = 6, 7, 8
 #: Cells of v that wait at once.
 STACK = 64
 
@@ -92,12 +93,16 @@ class Active(NamedTuple):
 class PairScratch(NamedTuple):
     """What a certificate needs while it is computed."""
 
-    levels: Floats = floats(8, WIDTH, kept=False)
-    """T, X and Z of the better arm, level by level, then those of the worse one, A, and one leader's factor of it."""
+    levels: Floats = floats(9, WIDTH, kept=False)
+    """T, X and Z of the better arm, level by level, then of the worse one, A, one leader's factor of it, and A'."""
     streams: Floats = floats("fidelities", WIDTH, kept=False)
     """Likelihood ratios of one arm's streams."""
+    logs: Floats = floats("fidelities", LOGS, kept=False)
+    """Logarithms that streams of one fidelity share: see `mfbandit.confidence.pair._likelihood_levels`."""
     helps: Floats = floats("fidelities", kept=False)
     """log H of one arm's streams."""
+    counts: Floats = floats(2, kept=False)
+    """What was cut: see `mfbandit.confidence.pair._likelihood_levels`."""
     stack: Floats = floats(STACK, kept=False)
     """Ends of the cells of v that wait."""
 
@@ -115,6 +120,8 @@ class Hypothesis(NamedTuple):
     """p, the weight of W of this pair; 1 where pairs are all there is."""
     leader_share: float
     """l, the weight of what leaders have shown; 0 where pairs are all there is."""
+    weights: int
+    """The number of the weights: see `mfbandit.confidence.pair._weights`."""
 
 
 class Chosen(NamedTuple):
@@ -163,18 +170,21 @@ def cell_of_stream(problem: Arrays, epsilon: float, side: int, cell: Cell, arm: 
     bias = problem.bias[arm, m]
     if side == 0:
         shift = bias - epsilon
-        return Cell(cell.low + shift, cell.high + shift, cell.first + shift, cell.last + shift, cell.cap)
+        ends, inner = (cell.low + shift, cell.high + shift), (cell.first + shift, cell.last + shift)
+        return Cell(ends[0], ends[1], inner[0], inner[1], cell.cap, cell.floor + shift, cell.ceiling + shift)
     shift = (0.0 if problem.reward_code == GAUSSIAN else 1.0) + bias
-    return Cell(shift - cell.high, shift - cell.low, shift - cell.first, shift - cell.last, cell.cap)
+    ends, inner = (shift - cell.high, shift - cell.low), (shift - cell.first, shift - cell.last)
+    return Cell(ends[0], ends[1], inner[0], inner[1], cell.cap, shift - cell.ceiling, shift - cell.floor)
 
 
 @kernel
-def help_of(streams: Floats, m: int, scale: float) -> float:
+def help_of(streams: Floats, m: int, scale: float, weights: int) -> float:
     """The log of H of a stream, from its levels."""
-    mixed = _FALLBACK_PRIOR * streams[m, FALLBACK]
+    number, help_share = (weights - 1) * LEVELS, _HELP[weights - 1]
+    mixed = _FALLBACK_PRIOR[weights - 1] * streams[m, FALLBACK]
     for i in range(LEVELS):
-        mixed += _PRIOR[i] * streams[m, i]
-    return math.log((1.0 - _HELP) * math.exp(-scale) + _HELP * mixed) + scale
+        mixed += _PRIOR[number + i] * streams[m, i]
+    return math.log((1.0 - help_share) * math.exp(-scale) + help_share * mixed) + scale
 
 
 @kernel
@@ -193,6 +203,19 @@ def carried_levels(problem: Arrays, side: int, cap: float, helped: float, scratc
             weight = math.exp(min(helped - helps[m], cap) - scale) / fidelities
             for i in range(WIDTH):
                 levels[x, i] = min(most, levels[x, i] + weight * float(streams[m, i]))
+            if helped - helps[m] > cap:
+                scratch.counts[CUT] += 1.0
+        note_cuts(levels, x, most, scratch)
+
+
+@kernel
+def note_cuts(levels: Floats, row: int, most: float, scratch: PairScratch) -> None:
+    """Count a row of which a number was cut."""
+    largest = 0.0
+    for i in range(WIDTH):
+        largest = max(largest, float(levels[row, i]))
+    if largest >= most:
+        scratch.counts[CUT] += 1.0
 
 
 @kernel
@@ -217,7 +240,7 @@ def arm_levels(
     streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
     scale = 0.25 * cell.cap
     unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cell.cap - 2.0 * scale)
-    helped = 0.0
+    helped, led = 0.0, _LED[hypothesis.weights - 1]
     # All parts take turns: a second call of `stream_levels` would take long to compile.
     for part in range(parts_of(problem, hypothesis, side, rewards.leaders)):
         arm, row = hypothesis.better if side == 0 else hypothesis.worse, 3 * side + 2
@@ -242,61 +265,86 @@ def arm_levels(
                 octave = cost_octave(problem.declared[arm, m], problem.declared[arm, problem.truest])
                 within = cell_of_stream(problem, hypothesis.epsilon, side, cell, arm, m)
                 facing = mirrored(stream, gaussian) if side == 1 else stream
-                stream_levels(hypothesis.evidence, facing, within, octave, problem.sigma, streams, m)
+                stream_levels(
+                    hypothesis.evidence, facing, within, octave, problem.sigma, streams, m, scratch.logs, scratch.counts
+                )
             if part >= _OF_ACTIVE:
                 for i in range(WIDTH):
                     levels[row, i] = min(most, float(levels[row, i]) * float(streams[m, i]) * back)
             elif fidelities > 1:
-                helps[m] = help_of(streams, m, scale)
+                helps[m] = help_of(streams, m, scale, hypothesis.weights)
                 helped += helps[m]
+        if part >= _OF_ACTIVE:
+            note_cuts(levels, row, most, scratch)
         if part == _OF_ALL:
             carried_levels(problem, side, cell.cap, helped, scratch)
         elif part >= _OF_LEADERS:
             for i in range(WIDTH):
-                factor = (1.0 - _LED) + _LED * (float(levels[_ONE_LEADER, i]) * back * back)
+                factor = (1.0 - led) + led * (float(levels[_ONE_LEADER, i]) * back * back)
                 levels[_LEADERS_ROW, i] = min(most, float(levels[_LEADERS_ROW, i]) * factor)
+            note_cuts(levels, _LEADERS_ROW, most, scratch)
+            if fidelities > 1 and rewards.leaders.pulls[part - _OF_LEADERS, problem.truest] > 0.0:
+                for i in range(WIDTH):
+                    factor = (1.0 - led) + led * (float(streams[problem.truest, i]) * back)
+                    levels[_LEADERS_TRUEST, i] = min(most, float(levels[_LEADERS_TRUEST, i]) * factor)
+                note_cuts(levels, _LEADERS_TRUEST, most, scratch)
 
 
 @kernel
-def mixed_levels(levels: Floats, better: int, worse: int) -> float:
+def mixed_levels(levels: Floats, better: int, worse: int, weights: int) -> float:
     """The sum over levels i and offsets d of pi_i rho_d better[i] worse[i + d] of two rows, fallback included."""
     # A product may overflow to infinity: Python's floats do so in silence, NumPy's with a warning.
     # The offset prior is geometric on both sides, so one pass up and one pass down give all sums.
+    number, near = (weights - 1) * LEVELS, _NEAR[weights - 1]
     value, carried = 0.0, 0.0
     for i in range(LEVELS):
-        carried = _NEAR * carried + float(levels[worse, i])
-        value += _PRIOR[i] * float(levels[better, i]) * carried
+        carried = near * carried + float(levels[worse, i])
+        value += _PRIOR[number + i] * float(levels[better, i]) * carried
     carried = 0.0
     for i in range(LEVELS - 1, -1, -1):
-        value += _PRIOR[i] * float(levels[better, i]) * _NEAR * carried
-        carried = _NEAR * carried + float(levels[worse, i])
+        value += _PRIOR[number + i] * float(levels[better, i]) * near * carried
+        carried = near * carried + float(levels[worse, i])
     fallback = float(levels[better, FALLBACK]) * float(levels[worse, FALLBACK])
-    return _OFFSET_PRIOR * value + _FALLBACK_PRIOR * fallback
+    return _OFFSET_PRIOR[weights - 1] * value + _FALLBACK_PRIOR[weights - 1] * fallback
 
 
 @kernel
-def log_evidence(
-    problem: Arrays, hypothesis: Hypothesis, low: float, high: float, cap: float, rewards: Rewards, scratch: PairScratch
-) -> float:
-    """A lower bound of log W(v), or log E(v), for low <= v <= high, exact where low = high (ratios cut at e^cap)."""
+def cell_at(problem: Arrays, low: float, high: float, cap: float) -> Cell:
+    """The cell of all v between two."""
     first, last = 0.0, 0.0
     if problem.reward_code != GAUSSIAN:
         number = stretch(low, False)
         first = inside(number)
         last = first if low == high else inside(max(number, stretch(high, True)))
-    cell = Cell(low, high, first, last, cap)
+    return Cell(low, high, first, last, cap, low, high)
+
+
+@kernel
+def log_evidence(problem: Arrays, hypothesis: Hypothesis, cell: Cell, rewards: Rewards, scratch: PairScratch) -> float:
+    """A lower bound of log W(v), or log E(v), on a cell of v, exact where it is a point (ratios cut at e^cap)."""
+    cap, scale = cell.cap, math.exp(-0.5 * cell.cap)
+    scratch.counts[CUT] = 0.0
+    scratch.counts[SURE] = 0.0
     for i in range(WIDTH):
-        scratch.levels[_LEADERS_ROW, i] = math.exp(-0.5 * cap)
+        scratch.levels[_LEADERS_ROW, i] = scale
+        scratch.levels[_LEADERS_TRUEST, i] = scale
     for side in range(2):
         arm_levels(problem, hypothesis, side, cell, rewards, scratch)
-    value = 0.0
+    value, weights = 0.0, hypothesis.weights
     parts = 3 if problem.cost.shape[1] > 1 else 1
-    # The last turn is that of the leaders, against the active rewards of the worse arm, or all at one fidelity.
-    for part in range(parts + 1 if hypothesis.leader_share > 0.0 else parts):
-        weight, better, worse = hypothesis.leader_share, _LEADERS_ROW, parts + 2
+    # The last turns are those of the leaders, against the active rewards of the worse arm (or all at one fidelity), and
+    # at the truest fidelity alone.
+    truest = _LED_TRUEST[weights - 1] if parts > 1 else 0.0
+    turns = parts if hypothesis.leader_share == 0.0 else (parts + 2 if truest > 0.0 else parts + 1)
+    for part in range(turns):
+        weight, better, worse = hypothesis.leader_share * (1.0 - truest), _LEADERS_ROW, parts + 2
+        if part > parts:
+            weight, better, worse = hypothesis.leader_share * truest, _LEADERS_TRUEST, 3
         if part < parts:
-            weight = _TRUEST if part == 0 else (_CARRIED if part == 1 else _ACTIVE)
+            weight = (
+                _TRUEST[weights - 1] if part == 0 else (_CARRIED[weights - 1] if part == 1 else _ACTIVE[weights - 1])
+            )
             weight = (weight if parts > 1 else 1.0) * hypothesis.pair_share
             better, worse = part, part + 3
-        value += weight * mixed_levels(scratch.levels, better, worse)
+        value += weight * mixed_levels(scratch.levels, better, worse, weights)
     return math.log(value) + cap if value > 0.0 else -math.inf

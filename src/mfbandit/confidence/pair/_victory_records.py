@@ -73,6 +73,10 @@ class PairParams(Protocol):
     def leader_share(self) -> float:
         """The weight of what leaders have shown."""
 
+    @property
+    def weights(self) -> int:
+        """The number of the weights: see `mfbandit.confidence.pair._weights`."""
+
 
 class Victories(NamedTuple):
     """What was known at the moments of victories."""
@@ -190,7 +194,7 @@ def _claim(problem: Arrays, params: PairParams, state: State) -> tuple[Hypothesi
     gap = abs(first - second) + params.epsilon
     guess = Guess(0.5 * (first + params.epsilon + second), 0.1 * gap + 1e-3 * problem.sigma)
     shares = float(params.pair_share), float(params.leader_share)
-    return Hypothesis(WINNER, LOSER, float(params.epsilon), int(params.evidence), *shares), guess
+    return Hypothesis(WINNER, LOSER, float(params.epsilon), int(params.evidence), *shares, int(params.weights)), guess
 
 
 def _chosen(state: State) -> Chosen:

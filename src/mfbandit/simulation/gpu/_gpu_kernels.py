@@ -25,9 +25,10 @@ from mfbandit.core import (
     mean_of,
     on_device,
     pulled,
+    reset,
 )
 from mfbandit.instances import Law
-from mfbandit.simulation._trial_loop import Noted, Prepared, Setting, play_one, reset, snapshot
+from mfbandit.simulation._trial_loop import Noted, Prepared, Setting, play_one, snapshot
 from mfbandit.simulation.gpu._state_shape import BLOCK, Shape
 from mfbandit.simulation.gpu._striped import memory_maker, striped_array
 

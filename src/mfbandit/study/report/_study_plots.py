@@ -59,8 +59,8 @@ def intervals(result: Result, *, truth: str | None = None, title: str = "") -> F
         Of more than 40 arms only those with the largest upper bounds are shown.
     """
     arms = sorted(result.arms, key=lambda arm: (arm.arm == result.best, arm.high, arm.low))[-_MOST_ARMS:]
-    figure, (axes,) = canvas(1, width=7.2)
-    figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(arms)))
+    figure, (axes,) = canvas(1, width=6.4)
+    figure.set_size_inches(6.4, 1.3 + 0.3 * max(3, len(arms)))
     low, high = _reach(arms)
     for height, arm in enumerate(arms):
         colour = BEST if arm.arm == result.best else OTHER
@@ -72,7 +72,7 @@ def intervals(result: Result, *, truth: str | None = None, title: str = "") -> F
     axes.set_yticks(range(len(arms)), [short_label(arm.arm) for arm in arms])
     axes.set_ylim(-0.7, len(arms) - 0.3)
     dotted = truth is not None and any(arm.means.get(truth) is not None for arm in arms)
-    axes.set_xlabel(f"true mean (dots: measured by {short_label(truth or '')})" if dotted else "true mean")
+    axes.set_xlabel(f"true mean\n(dots: measured by {short_label(truth or '')})" if dotted else "true mean")
     axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)
     _mark_best(axes, arms, result.best)
@@ -104,8 +104,8 @@ def differences(result: Result, *, title: str = "") -> Figure:
     finite = [end for _, ends in shown for end in ends if math.isfinite(end)] or [0.0, 1.0]
     margin = 0.05 * (max(finite) - min(finite)) or 1.0
     reach = min(0.0, *finite) - margin, max(0.0, *finite) + margin
-    figure, (axes,) = canvas(1, width=7.2)
-    figure.set_size_inches(7.2, 1.1 + 0.3 * max(3, len(shown)))
+    figure, (axes,) = canvas(1, width=6.4)
+    figure.set_size_inches(6.4, 1.3 + 0.3 * max(3, len(shown)))
     for height, (_, (low, high)) in enumerate(shown):
         ends = max(low, reach[0]), min(high, reach[1])
         colour = BEST if low > 0.0 else OTHER
@@ -114,7 +114,7 @@ def differences(result: Result, *, title: str = "") -> Figure:
     axes.set_yticks(range(len(shown)), [short_label(arm) for arm, _ in shown])
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_xlim(*reach)
-    axes.set_xlabel(f"{short_label(result.reference or '')} is ahead by (in colour: more than 0)")
+    axes.set_xlabel(f"{short_label(result.reference or '')}\nis ahead by (in colour: more than 0)")
     axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)
     left_out = len(result.differences) - len(shown)
@@ -143,8 +143,8 @@ def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
         pulls = [arm.pulls[fidelity.name] for arm in result.arms]
         counts.append(sum(pulls))
         costs.append(sum(arm.costs.get(fidelity.name, 0.0) for arm in result.arms))
-    figure, (axes,) = canvas(1, width=7.2)
-    figure.set_size_inches(7.2, 1.1 + 0.42 * max(2, len(costs)))
+    figure, (axes,) = canvas(1, width=6.4)
+    figure.set_size_inches(6.4, 1.1 + 0.42 * max(2, len(costs)))
     heights = range(len(costs))[::-1]
     colours = [BEST if m == problem.truest else OTHER for m in range(len(costs))]
     axes.barh(heights, costs, color=colours, height=0.62)
@@ -154,7 +154,7 @@ def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:
     for height, cost, count in zip(heights, costs, counts, strict=True):
         share = f" ({cost / total:.0%})" if total else ""
         text = f"  {amount(cost, 3)}{share} in {count:,} pull{'' if count == 1 else 's'}"
-        axes.text(cost, height, text, va="center", fontsize=9, color=INK)
+        axes.text(cost, height, text, va="center", fontsize=11, color=INK)
     axes.set_xlabel("cost")
     set_title(axes, title)
     return figure
@@ -178,8 +178,8 @@ def confidence_over_cost(moments: Sequence[Moment], *, delta: float | None = Non
     """
     if not moments:
         raise InvalidInput("there are no moments to draw: the study has no results yet")
-    figure, (axes,) = canvas(1, width=7.2)
-    figure.set_size_inches(7.2, 3.1)
+    figure, (axes,) = canvas(1, width=6.4)
+    figure.set_size_inches(6.4, 3.1)
     cost = [moment.cost for moment in moments]
     axes.plot(cost, [moment.confidence for moment in moments], color=BEST, linewidth=1.8, drawstyle="steps-post")
     if delta is not None:
@@ -191,7 +191,7 @@ def confidence_over_cost(moments: Sequence[Moment], *, delta: float | None = Non
             xytext=(4, -11),
             textcoords="offset points",
             color=INK,
-            fontsize=9,
+            fontsize=11,
         )
     for before, after in itertools.pairwise(moments):
         if before.best != after.best:

@@ -58,10 +58,13 @@ class WideStudyState(StudyState):
 
     def next_place(self, people: bool = False) -> int:
         """The next place of a pull to hand out, or -1: as many are out as may be."""
-        out = len(self.round.leases)
-        if out >= self.settings.width or (out and self.settings.limit < math.inf and self.cost >= self.settings.limit):
-            return -1  # all is spent, though results that came out of order do not count yet
-        return super().next_place(people)
+        full = len(self.round.leases) >= self.settings.width
+        return -1 if full or self._all_spent() else super().next_place(people)
+
+    def _all_spent(self) -> bool:
+        """Whether results say that no money is left, though some wait for others that are out before they count."""
+        limit = self.settings.limit
+        return limit < math.inf and bool(self.round.leases) and self.cost >= limit
 
     def hold_up(self) -> HoldUp:
         """Why no pull can be handed out now."""
@@ -70,7 +73,7 @@ class WideStudyState(StudyState):
         found = super().hold_up()
         if found.kind != "round":
             return found
-        return found._replace(kind="limit" if self._cut else "expected" if self._waits else "lag")
+        return found._replace(kind="limit" if self._cut or self._all_spent() else "expected" if self._waits else "lag")
 
     @property
     def cost(self) -> float:
@@ -235,7 +238,9 @@ class WideStudyState(StudyState):
         arms, columns = self.planner.arms, self.planner.columns
         most = ROW_LIMIT if self.race is None else 2**31
         listed = self.rows_with_starts([(arms[k], columns[m], min(n, most)) for k, m, n, _ in rows])
-        return cut_rows(listed, self.costs, float(self.state.spent[0]) + self._cost_out(), self.settings.limit)
+        return cut_rows(
+            listed, self.costs, float(self.state.spent[0]) + self.round.cost_out(self.costs.now), self.settings.limit
+        )
 
     def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
         """The rows of a round, each with the number of its first pull, after those that are out."""
@@ -243,14 +248,6 @@ class WideStudyState(StudyState):
         if self.book is not None:
             return self.book.rows_with_starts(self.planner, state, rows)
         return list_rows(self.planner, self.costs, state, rows)
-
-    def _cost_out(self) -> float:
-        """What the pulls are expected to cost that are out, up to where money ends."""
-        playing, place, total = self.round, self.round.folded, 0.0
-        for row, _ in playing.rows_out():
-            place += row.size
-            total += row.size * self.costs.now(row) if place <= playing.barrier else 0.0
-        return total
 
     def _room_for_copy(self) -> Copy:
         """Room for the copy of the state that a plan is made on."""
@@ -312,7 +309,7 @@ class WideStudyState(StudyState):
     @property
     def planned_cost(self) -> float:
         """What all pulls that were planned cost, those without a result among them."""
-        return float(self.state.spent[0]) + self._cost_out() - self._spared
+        return float(self.state.spent[0]) + self.round.cost_out(self.costs.now) - self._spared
 
     def enter_flying(self, rows: Iterable[tuple[Row, int]]) -> None:
         """Note which streams have pulls out."""

@@ -130,6 +130,14 @@ class Window(Round):
         """The rows that have not counted, and their marks."""
         return list(zip(self.rows[self.row :], self.marks[self.row :], strict=True))
 
+    def cost_out(self, price: Callable[[Row], float]) -> float:
+        """What the pulls are expected to cost that have not counted, by their prices, up to where money ends."""
+        place, total = self.folded, 0.0
+        for row, _ in self.rows_out():
+            place += row.size
+            total += row.size * price(row) if place <= self.barrier else 0.0
+        return total
+
     def relabel(self, cells: dict[tuple[int, int], tuple[int, int]]) -> None:
         """Find where the statistics of rows that are out lie now that other arms are in play."""
         nowhere = (-1, -1)

@@ -1,0 +1,6 @@
+"""Tests of pair certificates share `pairs.py`."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
