@@ -1,4 +1,9 @@
-"""Draw the pictures of the documentation: `python docs/make_pictures.py`."""
+"""Draw the pictures of the documentation: `python docs/make_pictures.py`.
+
+Every picture is meant to be read at 400 pixels: narrow, panels below each other, no letter smaller than 10 points. The
+colours are those of Okabe and Ito, which the colour-blind tell apart. An open marker with an arrow is a run that was
+cut off. Pictures of measurements are drawn from the tables of the pages, so that the two agree.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +13,20 @@ import matplotlib
 
 matplotlib.use("Agg")
 import itertools
+import re
 from statistics import NormalDist
 
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.ticker import PercentFormatter
 
 import mfbandit as mf
 
-PICTURES = Path(__file__).parent / "pictures"
+DOCS = Path(__file__).parent
+PICTURES = DOCS / "pictures"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#999999")
+WIDTH = 5.6
+plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "savefig.dpi": 150})
 
 
 def course() -> None:
@@ -34,29 +44,26 @@ def course() -> None:
             confidences.append(study.confidence)
             bounds.append(study.intervals())
             mark = study.cost + 0.015
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    figure, (above, below) = plt.subplots(2, 1, figsize=(WIDTH, 6.4), sharex=True, layout="constrained")
     ends = {arm: sum(bounds[-1][arm]) / 2 for arm in instance.problem.arms}
     height = -1.0
     for arm in sorted(ends, key=ends.__getitem__):
         colour = COLOURS[instance.problem.arms.index(arm)]
         low = [bound[arm][0] for bound in bounds]
         high = [bound[arm][1] for bound in bounds]
-        left.fill_between(costs, low, high, color=colour, alpha=0.10, linewidth=0)
+        above.fill_between(costs, low, high, color=colour, alpha=0.10, linewidth=0)
         for edge in (low, high):
-            left.plot(costs, edge, color=colour, linewidth=0.8)
-        height = max(height + 0.05, ends[arm])
-        left.annotate(arm, (costs[-1], height), (6, 0), textcoords="offset points", color=colour, fontsize=8)
-    left.set_ylabel("bounds of the true mean")
-    right.step(costs, confidences, where="post", color=COLOURS[0], linewidth=1.6)
-    right.axhline(0.95, color="black", linewidth=1, linestyle=":")
-    right.text(costs[0], 0.96, "wanted: 0.95", fontsize=8, va="bottom")
-    right.set_ylim(0, 1.05)
-    right.set_ylabel(f"confidence that {study.best} is the best")
-    for axes in (left, right):
-        axes.set_xlabel("spent, US$")
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    figure.savefig(PICTURES / "course.png", dpi=130)
+            above.plot(costs, edge, color=colour, linewidth=1.2)
+        height = max(height + 0.08, ends[arm])
+        above.annotate(arm, (costs[-1], height), (6, 0), textcoords="offset points", color=colour, fontsize=10)
+    above.set_ylabel("bounds of the true mean")
+    below.step(costs, confidences, where="post", color=COLOURS[0], linewidth=2)
+    below.axhline(0.95, color="black", linewidth=1, linestyle=":")
+    below.text(costs[0], 0.94, "wanted: 0.95", va="top")
+    below.set_ylim(0, 1.05)
+    below.set_ylabel(f"confidence in {study.best}")
+    below.set_xlabel("spent, US$")
+    figure.savefig(PICTURES / "course.png")
 
 
 #: Six prompts, and how often each is right.
@@ -77,7 +84,7 @@ def race() -> None:
     seen: dict[str, list[float]] = {prompt: [] for prompt in PROMPTS}
     for row in study.to_frame().itertuples():
         seen[row.arm].append(row.reward)
-    best, figure = study.best, plt.figure(figsize=(5.6, 3.6), layout="constrained")
+    best, figure = study.best, plt.figure(figsize=(WIDTH, 3.6), layout="constrained")
     axes, heights = figure.add_subplot(), []
     for colour, prompt in zip((*COLOURS, "#56B4E9"), PROMPTS, strict=True):
         asked = len(seen[prompt])
@@ -95,12 +102,10 @@ def race() -> None:
         )
     axes.set_xlim(0, 1.55 * max(len(rewards) for rewards in seen.values()))
     axes.set_ylim(min(height for height, *_ in heights) - 0.08, 1.0)
-    axes.set_xlabel("questions graded (the same for all)", fontsize=11)
-    axes.set_ylabel("right so far", fontsize=11)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.set_xlabel("questions graded (the same for all)")
+    axes.set_ylabel("right so far")
     print(study.result())
-    figure.savefig(PICTURES / "race.png", dpi=150)
+    figure.savefig(PICTURES / "race.png")
 
 
 #: The steps of a reward's way: what is done, where, and what is handed on.
@@ -117,26 +122,110 @@ WAY = (
 
 
 def way_of_a_reward() -> None:
-    """The way of a reward through the rooms, in two rows; from the evidence it goes back to the plan."""
-    figure, axes = plt.subplots(figsize=(10, 3.9), layout="constrained")
-    spots = [(i, 1.0) for i in range(4)] + [(3 - i, 0.0) for i in range(4)]
+    """The way of a reward through the rooms, down on the left and up on the right; not sure, it begins anew."""
+    figure, axes = plt.subplots(figsize=(WIDTH, 6.0), layout="constrained")
+    spots = [(0.0, 3.0 - i) for i in range(4)] + [(1.0, float(i)) for i in range(4)]
     for (what, where, handed_on), (x, y) in zip(WAY, spots, strict=True):
-        axes.add_patch(plt.Rectangle((x - 0.36, y - 0.26), 0.72, 0.52, facecolor="#E8F1F8", edgecolor=COLOURS[0]))
-        axes.text(x, y + 0.12, what, ha="center", va="center", fontsize=13, weight="bold")
-        axes.text(x, y - 0.03, f"{where}/", ha="center", va="center", fontsize=10, family="monospace", color=COLOURS[0])
-        axes.text(x, y - 0.17, handed_on, ha="center", va="center", fontsize=7.5)
+        axes.add_patch(plt.Rectangle((x - 0.42, y - 0.33), 0.84, 0.66, facecolor="#E8F1F8", edgecolor=COLOURS[0]))
+        axes.text(x, y + 0.19, what, ha="center", va="center", fontsize=13, weight="bold")
+        axes.text(x, y - 0.01, f"{where}/", ha="center", va="center", family="monospace", color=COLOURS[0])
+        axes.text(x, y - 0.21, handed_on, ha="center", va="center", fontsize=10)
     line = {"arrowstyle": "-|>", "color": "black", "linewidth": 1.3}
     for (x, y), (to_x, to_y) in itertools.pairwise(spots):
-        across = 0.37 * (to_x - x)
-        down = 0.27 * (to_y - y)
+        across, down = 0.42 * (to_x - x), 0.33 * (to_y - y)
         axes.annotate("", (to_x - across, to_y - down), (x + across, y + down), arrowprops=line)
     back = {**line, "linestyle": "--", "color": COLOURS[1]}
-    axes.annotate("", (1.0, 0.73), (1.0, 0.27), arrowprops=back)
-    axes.text(1.05, 0.5, "not sure yet: next round", va="center", fontsize=9, color=COLOURS[1])
-    axes.set_xlim(-0.45, 3.45)
-    axes.set_ylim(-0.35, 1.35)
+    axes.annotate("", (0.42, 2.0), (0.58, 2.0), arrowprops=back)
+    axes.text(0.5, 2.5, "not sure yet:\nnext round", ha="center", va="center", fontsize=10, color=COLOURS[1])
+    axes.set_xlim(-0.45, 1.45)
+    axes.set_ylim(-0.38, 3.38)
     axes.axis("off")
-    figure.savefig(PICTURES / "way_of_a_reward.png", dpi=130)
+    figure.savefig(PICTURES / "way_of_a_reward.png")
+
+
+#: What is shown of the table of costs: its column, a name, a marker, a colour.
+COSTS = (
+    (2, "the paper's best of A, B, C", "s", COLOURS[1]),
+    (3, "MF-GRAD (unproven)", "^", COLOURS[2]),
+    (4, "mf-toptwo, truest only", "D", COLOURS[4]),
+    (5, "mf-toptwo, the default", "o", COLOURS[0]),
+)
+
+
+def table(page: str, after: str) -> list[list[str]]:
+    """The cells of the first table of a page after some words, without its head."""
+    lines = (DOCS / page).read_text(encoding="utf-8").partition(after)[2].splitlines()
+    rows = itertools.takewhile(
+        lambda line: line.startswith("|"), itertools.dropwhile(lambda line: not line.startswith("|"), lines)
+    )
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows][2:]
+
+
+def cost() -> None:
+    """Cost over the limit, a line for each instance of the table in certificates.md."""
+    rows = table("certificates.md", "<!-- cost table -->")[::-1]
+    figure, axes = plt.subplots(figsize=(WIDTH, 0.42 * len(rows) + 1.9), layout="constrained")
+    for height, cells in enumerate(rows):
+        axes.axhline(height, color="#eeeeee", linewidth=1, zorder=0)
+        for column, _, marker, colour in COSTS:
+            times = float(re.search(r"\(\**([\d.,]+)\D*\)", cells[column])[1].replace(",", ""))  # type: ignore[index]
+            cut_off = cells[column].startswith(">")
+            axes.plot(times, height, marker, color=colour, markerfacecolor="white" if cut_off else colour, markersize=8)
+            if cut_off:
+                arrow = {"arrowstyle": "->", "color": colour}
+                axes.annotate("", (1.5 * times, height), (1.1 * times, height), arrowprops=arrow)
+    for _, name, marker, colour in COSTS:
+        axes.plot([], [], marker, color=colour, markersize=8, label=name)
+    axes.plot([], [], "o", color="black", markerfacecolor="white", markersize=8, label="cut off: costs more")
+    axes.axvline(1.0, color="black", linewidth=1.2)
+    axes.text(1.05, len(rows) - 0.5, "limit", va="bottom")
+    axes.set_xscale("log")
+    axes.set_xticks([1, 3, 10, 30, 100, 300], ["1", "3", "10", "30", "100", "300"])
+    axes.minorticks_off()
+    axes.set_xlim(0.9, 700)
+    axes.set_yticks(range(len(rows)), [cells[0].partition(",")[0] for cells in rows])
+    axes.set_ylim(-0.6, len(rows) - 0.1)
+    axes.set_xlabel("mean cost, as a multiple of the limit")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=10, columnspacing=1.0, handletextpad=0.3)
+    figure.savefig(PICTURES / "cost.png")
+
+
+#: Sets of the picture of budgets, and what is compared there.
+BUDGETS = {"prompts_sentiment": "prompts", "prompts_translation_en-fr": "prompts", "swebench_pro": "agents"}
+RULES = {
+    "mf-race, limit told": (COLOURS[0], "o", "-"),
+    "mf-race, looked at": (COLOURS[0], "o", ":"),
+    "UCB-E": (COLOURS[1], "s", "-"),
+    "successive rejects": (COLOURS[2], "^", "-"),
+}
+
+
+def budget() -> None:
+    """The share of right answers against the share of cells, for a few sets of the table in real.md."""
+    rows = table("real.md", "pictures/budget.png")
+    parts = (0.05, 0.10, 0.15, 0.25)
+    figure, panels = plt.subplots(3, 1, figsize=(WIDTH, 8.0), sharex=True, layout="constrained")
+    for axes, (name, kind) in zip(panels, BUDGETS.items(), strict=True):
+        first = next(place for place, cells in enumerate(rows) if cells[0].startswith(f"{name}, "))
+        for cells in rows[first : first + len(RULES)]:
+            colour, marker, line = RULES[cells[1]]
+            right = [float(cell.partition(" ")[0]) for cell in cells[2:6]]
+            axes.plot(parts, right, line, color=colour, marker=marker, markersize=6, label=cells[1])
+        certificate = float(rows[first][6].partition(",")[0])
+        axes.axvline(certificate, color="#333333", linewidth=1.2, linestyle="--", label="certificate (mean cost)")
+        arms = re.search(r", (\d+) x", rows[first][0])[1]  # type: ignore[index]
+        axes.set_title(f"{name}: {arms} {kind}", loc="left", fontsize=11)
+        axes.set_ylim(0.0, 1.05)
+        axes.set_ylabel("share right")
+    panels[-1].set_xlim(0.0, 0.4)
+    panels[-1].xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    panels[-1].set_xlabel("part of all cells that is measured")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), fontsize=10, frameon=False, loc="outside lower center", ncols=2
+    )
+    figure.savefig(PICTURES / "budget.png")
 
 
 if __name__ == "__main__":
@@ -144,3 +233,5 @@ if __name__ == "__main__":
     course()
     race()
     way_of_a_reward()
+    cost()
+    budget()

@@ -11,6 +11,8 @@ import random
 import tempfile
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from mfbandit.logs import compare
 
 SKILLS = {"short": 0.60, "careful": 0.66, "step by step": 0.72}
@@ -37,14 +39,30 @@ def show(found):
     print(found.about_more)
 
 
+def draw(looks):
+    """Draw by how much the best prompt is ahead of the others, at every look."""
+    figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+    axes = figure.subplots()
+    rows = [(f"{found.items} items: {rival.system}", rival) for found in looks for rival in found.rivals][::-1]
+    for height, (_, rival) in enumerate(rows):
+        settled = rival.at_least > 0.0
+        axes.plot([rival.at_least, rival.at_most], [height] * 2, linewidth=5, color="#0072B2" if settled else "#9aa5b1")
+    axes.axvline(0.0, color="#333333", linewidth=0.8)
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set_xlabel(f"{looks[-1].best!r} is ahead by (in colour: more than 0)")
+    return figure
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "scores.csv"
         write_log(log, 150)
-        found = compare(log)
-        show(found)
-        while not found.settled:
+        looks = [compare(log)]
+        show(looks[-1])
+        while not looks[-1].settled:
             # Looking again after adding items is allowed.
-            write_log(log, found.needed.even or 2 * found.items)
-            found = compare(log)
-            show(found)
+            write_log(log, looks[-1].needed.even or 2 * looks[-1].items)
+            looks.append(compare(log))
+            show(looks[-1])
+    figure = draw(looks)
+    figure.savefig("logs.png")

@@ -8,6 +8,7 @@ right is drawn from the number of the question.
 """
 
 import numpy as np
+from matplotlib.figure import Figure
 
 import mfbandit as mf
 
@@ -33,8 +34,24 @@ def ask(question, **options):
     return result
 
 
+def draw(results):
+    """Draw how many answers of each prompt every question took."""
+    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    looks = ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^")
+    for (question, result), (colour, marker) in zip(results.items(), looks, strict=True):
+        graded = [arm.pulls["graded"] for arm in result.arms]
+        axes.plot(graded, range(len(graded)), marker, color=colour, markersize=9, alpha=0.8, label=question)
+    axes.set_yticks(range(len(RIGHT)), list(RIGHT))
+    axes.set_xlabel("answers that were graded, of 600")
+    figure.legend(loc="outside upper center", ncols=3)
+    return figure
+
+
 if __name__ == "__main__":
-    ask("Which prompts beat the one in use?", goal="better-than", control="in use", epsilon=0.03)
-    ask("Which three are the best?", goal="top-m", m=3)
-    ask("Which is the cheapest within 0.1 of the best?", goal="cheapest-within", use_costs=PRICE, epsilon=0.1)
+    better = ask("Which prompts beat the one in use?", goal="better-than", control="in use", epsilon=0.03)
+    three = ask("Which three are the best?", goal="top-m", m=3)
+    cheap = ask("Which is the cheapest within 0.1 of the best?", goal="cheapest-within", use_costs=PRICE, epsilon=0.1)
     ask("Which is best, for 150 answers at most?", max_cost=150)
+    figure = draw({"beat the one in use": better, "the three best": three, "the cheapest that will do": cheap})
+    figure.savefig("goals.png")

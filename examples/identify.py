@@ -7,8 +7,10 @@ Run it, press Ctrl-C, run it again: it goes on where it stopped.
 """
 
 import random
+import time
 
 import mfbandit as mf
+from mfbandit.plots import intervals
 
 LIKED = {"plain": 0.35, "step by step": 0.85, "with examples": 0.6}
 
@@ -21,6 +23,7 @@ problem = mf.Problem(
 
 def evaluate(pull):
     """Ask a judge about one answer; here it is only drawn at random, by the seed of the pull."""
+    time.sleep(0.02)  # a judge takes its time
     chance = random.Random(f"{pull.arm} {pull.fidelity} {pull.seed}")
     liked = LIKED[pull.arm] - (0.04 if pull.fidelity == "small judge" else 0.0)
     return float(chance.random() < liked)
@@ -29,3 +32,5 @@ def evaluate(pull):
 if __name__ == "__main__":
     result = mf.identify(problem, evaluate, delta=0.05, storage="sqlite:///prompts.db", workers=4)
     print(f"{result.best} ({result.status}, confidence {result.confidence:.3f}), for {result.cost:.2f}")
+    figure = intervals(result, truth="large judge")
+    figure.savefig("prompts.png")

@@ -7,13 +7,13 @@ Needs the extra: pip install 'mfbandit[sklearn]'
 """
 
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 
-from mfbandit.plots import differences
 from mfbandit.sklearn import MultiFidelitySearchCV
 
-GRID = {"var_smoothing": [float(x) for x in np.logspace(-9, 1, 16)]}
+GRID = {"var_smoothing": [float(f"{x:.1g}") for x in np.logspace(-9, 1, 16)]}
 FOLDS = 5
 
 
@@ -23,6 +23,22 @@ def tune(n_jobs: int = 1) -> MultiFidelitySearchCV:
         GaussianNB(), GRID, cv=FOLDS, epsilon=0.01, delta=0.05, width=2, n_jobs=n_jobs, random_state=0
     )
     return search.fit(*load_digits(return_X_y=True))
+
+
+def draw(search: MultiFidelitySearchCV) -> Figure:
+    """Draw the scores of all settings, with bounds of their distance from the best."""
+    table = search.cv_results_
+    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for place, setting in enumerate(table["params"]):
+        ends = [search.best_score_ - table[f"difference_{end}"][place] for end in ("low", "high")]
+        colour = "#0072B2" if place == search.best_index_ else "#8a8a8a"
+        axes.plot([setting["var_smoothing"]] * 2, ends, color=colour, linewidth=3)
+        axes.plot(setting["var_smoothing"], table["mean_test_score"][place], "o", color=colour, markersize=7)
+    axes.set_xscale("log")
+    axes.set_xlabel("var_smoothing (in colour: the answer)")
+    axes.set_ylabel("accuracy")
+    return figure
 
 
 if __name__ == "__main__":
@@ -38,5 +54,5 @@ if __name__ == "__main__":
             f"  {table['params'][place]['var_smoothing']:<8.2g} {table['mean_test_score'][place]:.3f}, "
             f"{table['n_fits'][place]} fits, behind the best by {low:.3f} to {high:.3f}"
         )
-    figure = differences(search.result_)
+    figure = draw(search)
     figure.savefig("settings.png")
