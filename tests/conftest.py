@@ -5,12 +5,15 @@ tests start keep the bytecode of the package for each other, also where the envi
 """
 
 import gc
+import logging
 import os
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from mfbandit.study.state import _planner
+from mfbandit.testing import PostgresMissing, temporary_postgres
 
 #: Files that take the longest, longest first: started last, one of them would keep a single worker busy at the end.
 #: The first compiles what others then find on disk.
@@ -92,7 +95,41 @@ def short_studies_stay_uncompiled():
     _planner._LOOK_AFTER_SECONDS = 1.0
 
 
+@pytest.fixture(autouse=True)
+def warnings_are_heard():
+    """Inspect sets the level of all loggers, and Optuna's storage disables them: ours goes on."""
+    ours = logging.getLogger("mfbandit")
+    ours.disabled = False
+    ours.setLevel(logging.WARNING)
+
+
 @pytest.fixture(scope="session")
 def times(pytestconfig):
     """How many times the usual number of trials a statistical test makes: the option --trials."""
     return _factor(pytestconfig.getoption("--trials"))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The URL of a real PostgreSQL server that lives as long as the tests."""
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    try:
+        server = temporary_postgres()
+        url = server.__enter__()
+    except PostgresMissing as error:
+        pytest.skip(str(error))
+    try:
+        yield url
+    finally:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def postgres_database(postgres: str) -> str:
+    """The URL of an empty database."""
+    import psycopg
+
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS fresh WITH (FORCE)")
+        connection.execute("CREATE DATABASE fresh")
+    return postgres.replace("/postgres?", "/fresh?")

@@ -37,10 +37,13 @@ def test_the_skeleton_of_a_new_algorithm_runs(monkeypatch):
 
 def test_the_example_of_the_readme_prints_what_stands_below_it(capsys):
     shown = re.search(
-        r"<!-- example -->\n```python\n(.*?)```\n\n```\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+        r"<!-- example -->\n```python\n(.*?)```\n\n```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
     )
-    exec(shown[1], {})
+    exec(shown[1], names := {})
     assert capsys.readouterr().out == shown[2]
+    people = mf.Problem(names["problem"].arms, [mf.Fidelity("human", cost=0.30)])
+    alone = mf.identify(people, names["evaluate"], delta=0.05, progress=False)
+    assert f"With people alone the same answer costs {alone.cost:.2f}." in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("page", sorted(p.name for p in DOCS.glob("*.md")))
@@ -58,6 +61,18 @@ def test_links_of_the_front_pages_lead_somewhere(page):
             assert (ROOT / target).exists(), target
 
 
+def test_prose_is_broken_at_one_width():
+    """`python docs/wrap_prose.py` mends it."""
+    names = runpy.run_path(str(DOCS / "wrap_prose.py"))
+    assert len(names["pages"]()) > 30
+    for page in names["pages"]():
+        text = page.read_text(encoding="utf-8")
+        assert names["wrapped"](text) == text, page.name
+    long = "- " + "word " * 25 + "- `a b` | end"
+    kept = "\n| a" + " " * 130 + "|\n```\n" + "x " * 70 + "\n```\n"
+    assert names["wrapped"](long + "\n" + kept) == "- " + "word " * 22 + "word\n  word word - `a b` | end\n" + kept
+
+
 def test_the_citation_has_what_the_format_requires():
     yaml = pytest.importorskip("yaml")
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
@@ -66,7 +81,9 @@ def test_the_citation_has_what_the_format_requires():
     assert cited["message"]
     assert cited["title"]
     assert cited["authors"] == [{"name": "The mfbandit developers"}]
-    assert cited["version"] == mf.__version__
+    newest, day = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE).groups()
+    assert (cited["version"], cited["date-released"]) == (newest, day)
+    assert newest == mf.__version__
     [paper] = cited["references"]
     assert {"type", "title", "authors"} <= set(paper)
     assert isinstance(paper["year"], int)

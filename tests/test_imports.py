@@ -131,7 +131,7 @@ class House:
 def written_rooms(page: str) -> list[list[str]]:
     """The rooms in the order of a page, each with the folders and modules that belong to it."""
     section = page.split("## Rooms")[1].split("\n## ")[0]
-    lines = re.findall(r"^\d+\. (.*?)(?: — |$)", section, re.M)
+    lines = re.findall(r"^\d+\. (.*?)(?: — |\n(?! ))", section, re.M | re.S)
     return [re.findall(r"`(\w+)(?:\.py)?`", line) for line in lines]
 
 

@@ -16,7 +16,7 @@ from mfbandit.reproduce import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-SPANS = sorted(set(re.findall(r"`([^`]+)`", PAGE)))
+SPANS = sorted(set(re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```$", "", PAGE, flags=re.DOTALL | re.MULTILINE))))
 LABEL = re.compile(r"(?:thm|lma|asp|alg|fig|tab|rmk|eq):[\w-]+")
 #: The LaTeX source is not part of this repository; a folder with it may be named here, or lie beside.
 SOURCES = Path(os.environ.get("MFBANDIT_PAPER_SOURCE", ROOT.parent / "shared" / "seeds"))
