@@ -7,6 +7,7 @@ tests start keep the bytecode of the package for each other, also where the envi
 import gc
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -72,6 +73,9 @@ def pytest_configure(config):
     if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would begin with the files of most tests
         config.option.loadscopereorder = False
     gc.set_threshold(50_000, 20, 20)
+    # A shell starts what runs in the background so that it ignores interrupts, which tests send.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
 
