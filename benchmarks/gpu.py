@@ -2,9 +2,9 @@
 
     python benchmarks/gpu.py [--trials 131072] [--quick] [--jobs 12]
 
-Needs an NVIDIA GPU and the ``cuda`` extra. Prints pulls per second of lucb-a on the GPU and their ratio to two CPU
-threads, what the compiler says of the kernels, the share of trials whose answer and pull counts are the CPU's, and,
-unless ``--quick``, the mean cost of every policy on every built-in instance, on the GPU and on the CPU.
+Needs an NVIDIA GPU and the ``cuda`` extra. Prints pulls per second of lucb-a and mf-toptwo on the GPU and their ratio
+to two CPU threads, what the compiler says of the kernels, the share of trials whose answer and pull counts are the
+CPU's, and, unless ``--quick``, the mean cost of every policy on every built-in instance, on the GPU and on the CPU.
 """
 
 from __future__ import annotations
@@ -52,13 +52,18 @@ def identical(there: mf.Runs, here: mf.Runs) -> float:
 
 
 def headline(trials: int) -> None:
-    """The figures asked for: lucb-a on figure-1a and figure-1b."""
-    print(f"{'instance':<12} {'trials':>8} {'GPU pulls/s':>12} {'two CPU threads':>16} {'ratio':>8} {'identical':>10}")
-    for name, few in (("figure-1a", 4096), ("figure-1b", 64)):
-        there = run(name, LUCB_A, trials, "cuda")
-        here = run(name, LUCB_A, few, "cpu")
+    """The figures asked for: lucb-a, and the default policy, of which a warp plays a trial."""
+    print(
+        f"{'policy':<12} {'instance':<12} {'trials':>8} {'GPU pulls/s':>12} {'two CPU threads':>16} {'ratio':>8} "
+        f"{'identical':>10}"
+    )
+    cases = ((LUCB_A, "figure-1a", 4096), (LUCB_A, "figure-1b", 64))
+    cases += tuple(("mf-toptwo", name, 4096) for name in ("figure-1a", "judges", "poiani-5x2"))
+    for policy, name, few in cases:
+        there = run(name, policy, trials, "cuda")
+        here = run(name, policy, few, "cpu")
         print(
-            f"{name:<12} {trials:>8} {rate(there):>12.3e} {rate(here):>16.3e} "
+            f"{policy.partition(':')[0]:<12} {name:<12} {trials:>8} {rate(there):>12.3e} {rate(here):>16.3e} "
             f"{rate(there) / rate(here):>8.0f} {identical(there, here):>10.5f}",
             flush=True,
         )
@@ -68,10 +73,10 @@ def compiler_figures() -> None:
     """What the compiler says of the kernels that were just run."""
     for entry in gpu_entry.compiled_kernels():
         for kernel in entry.overloads.values():
-            blocks = kernel.max_cooperative_grid_blocks(gpu_entry.BLOCK)
             print(
                 f"registers {kernel.regs_per_thread}, local bytes {kernel.local_mem_per_thread}, shared bytes per "
-                f"block {kernel.shared_mem_per_block}, {blocks} blocks of {gpu_entry.BLOCK} threads at a time"
+                f"block {kernel.shared_mem_per_block}, {kernel.max_cooperative_grid_blocks(32)} warps or "
+                f"{kernel.max_cooperative_grid_blocks(64)} blocks of two at a time"
             )
 
 

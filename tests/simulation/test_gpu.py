@@ -14,7 +14,10 @@ from mfbandit.simulation._trials import Simulation, Simulator, prepare
 from mfbandit.simulation.gpu import _launch as gpu
 from mfbandit.simulation.gpu._gpu_kernels import compile_kernel, gpu_replacements
 from mfbandit.simulation.gpu._launch import DeviceError
-from mfbandit.simulation.gpu._state_shape import BLOCK, shape_of
+from mfbandit.simulation.gpu._state_shape import shape_of
+
+#: Trials of a block where each thread plays one.
+BLOCK = 64
 
 
 def many_arms(arms, law=None):
@@ -89,7 +92,7 @@ class Card:
             keys[:] = first + np.arange(len(keys))
             return
         _, keys, results, counter, counts, _ = arguments
-        assert counter[0] == launch[0] * launch[1]
+        assert counter[0] == launch[0] * (1 if launch[1] == 32 else launch[1])
         self.launches.append((launch[0], len(keys), len(counts)))
         results.cost[:] = keys
         results.pulls[:] = 1
@@ -114,8 +117,8 @@ def card(monkeypatch):
     return made
 
 
-def played(instance, trials, first=0):
-    simulation = Simulation(instance, mf.policy("lucb-c"), Goal(), 0)
+def played(instance, trials, first=0, name="lucb-c"):
+    simulation = Simulation(instance, mf.policy(name), Goal(), 0)
     results, noted = simulation.results(trials), []
     Simulator(simulation, "cuda").play(first, results, lambda *done: noted.append(done))
     assert results.cost.tolist() == list(range(first, first + trials))
@@ -161,10 +164,32 @@ def test_the_states_of_many_arms_lie_in_global_memory_as_far_as_it_goes(card):
 
 
 @pytest.mark.parametrize(
-    ("arms", "name", "place"), [(5, "lucb-c", "shared"), (30, "lucb-c", "local"), (300, "lucb-c", "global")]
+    ("arms", "name", "place"),
+    [
+        (5, "lucb-c", "shared"),
+        (30, "lucb-c", "local"),
+        (300, "lucb-c", "global"),
+        (15, "mf-toptwo", "shared"),
+        (300, "mf-toptwo", "global"),
+    ],
 )
-def test_where_the_state_of_a_thread_lies_depends_on_its_size(arms, name, place):
+def test_where_the_state_of_a_trial_lies_depends_on_its_size(arms, name, place):
     assert shaped(many_arms(arms), name)[1].memory_space == place
+
+
+@pytest.mark.parametrize(
+    ("name", "by_warp"), [("mf-toptwo", True), ("mf-grad:threshold=ours", True), ("lucb-c", False)]
+)
+def test_a_warp_plays_a_trial_where_evidence_has_levels(name, by_warp):
+    shape = shaped(many_arms(3), name)[1]
+    assert shape.by_warp == by_warp
+    assert (shape.block, shape.trials) == ((32, 1) if by_warp else (BLOCK, BLOCK))
+
+
+def test_a_launch_of_warps_has_one_trial_per_block(card):
+    played(many_arms(3), 3, name="mf-toptwo")
+    played(many_arms(3), 100, name="mf-toptwo")
+    assert [(blocks, trials) for blocks, trials, _ in card.launches] == [(3, 3), (8, 100)]
 
 
 @pytest.mark.parametrize(("streams", "place"), [(1, "shared"), (60, "local"), (600, "global")])
@@ -242,6 +267,11 @@ def test_every_policy_compiles_for_a_gpu(name, ptx):
     assert ".entry" in text
     assert "ld.shared" in text
     assert "mul.rn.f64" in text  # what pulls cost is not fused, so that a budget ends at the same pull
+    # Threads of a warp wait for each other where they share loops, and tables are no branches.
+    assert ("bar.warp.sync" in text) == ("vote.sync" in text) == (name == "mf-toptwo")
+    if name == "mf-toptwo":
+        assert "ld.const" in text
+        assert text.count("setp") < 2_000
 
 
 @needs_compiler

@@ -6,7 +6,7 @@ import math
 
 from mfbandit.algorithms.mf_toptwo._memory import rows_for
 from mfbandit.algorithms.mf_toptwo._tuning import TopTwoParams
-from mfbandit.core import Arrays, State, kernel
+from mfbandit.core import Arrays, State, join_threads, kernel, shared_range
 
 __all__ = [
     "challengers",
@@ -149,7 +149,7 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
     most = rows_for(left - 1)
     centre, noise = own.centre[leader], own.noise[leader]
     kept, closest, least, balance = 0, -1, math.inf, 0.0
-    for place in range(left):
+    for place in shared_range(left):
         b = own.race[place]
         if b != leader and not is_beaten(params, state, b, leader):
             value = min(own.value[b], params.most_value * params.threshold)
@@ -160,17 +160,25 @@ def challengers(problem: Arrays, params: TopTwoParams, state: State, leader: int
             if needs_fresh_pulls(state, b):
                 distance = _FIRST
             own.distance[b] = distance
-            if distance < least:
-                closest, least = b, distance
-            kept = keep_closest(state, kept, most, b, distance)
+    join_threads()
     for place in range(left):
+        b = own.race[place]
+        if b != leader and not is_beaten(params, state, b, leader):
+            if own.distance[b] < least:
+                closest, least = b, own.distance[b]
+            kept = keep_closest(state, kept, most, b, own.distance[b])
+    for place in shared_range(left):
         b = own.race[place]
         weight = 0.0
         if b != leader and not is_beaten(params, state, b, leader) and own.centre[b] <= centre:
             weight = math.exp(min(0.0, least + params.nearby - own.distance[b]))
             weight /= max(_TINY, own.gain[b])
-            balance += weight * max(_TINY, own.leader_gain[b])
         own.weight[b] = weight
+    join_threads()
+    for place in range(left):
+        b = own.race[place]
+        if own.weight[b] > 0.0:
+            balance += own.weight[b] * max(_TINY, own.leader_gain[b])
     if closest >= 0 and (least == _FIRST or own.centre[closest] > centre):
         balance = 0.0
     return kept, closest, balance

@@ -1,8 +1,8 @@
 """What `mf-toptwo` remembers, and how the rows of a round enter it.
 
-A reward is *active* if, before its pull, the sampling rule held this fidelity for a good one of the arm (giving
-at least 0.3 times what the best one gives) without any optimism. Active rewards form an evidence process of
-their own (Z in `mfbandit.confidence.pair._mixture`) that needs no prior over fidelities.
+Before each pull the sampling rule ranks the fidelities of the arm by expected information per cost, without optimism.
+If the chosen fidelity reaches at least 30% of the best one, the reward is marked *active*. Active rewards form an
+evidence process of their own (Z in `mfbandit.confidence.pair._mixture`) that needs no prior over fidelities.
 
 A reward is a *leader's* if, before its pull, its arm was the leader and had its part of all that was spent (so that an
 arm that was lucky at the beginning is none), and it is active (at one fidelity all of them are). These form A.
@@ -66,7 +66,7 @@ class TopTwoMemory(NamedTuple):
     gain: Floats = floats("arms")
     """The most that the rival promises."""
     due: Floats = floats("arms")
-    """What was spent when the certificate is worth computing again."""
+    """The cost of the pair at which the certificate is worth computing again."""
     respite: Floats = floats("arms")
     """The cost that is spent on the arm before it can be beaten (again)."""
     distance: Floats = floats("arms")

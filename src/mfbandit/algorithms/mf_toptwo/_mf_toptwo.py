@@ -40,7 +40,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mfbandit.algorithms._parts import put
 from mfbandit.algorithms._policy import Policy, one_of
 from mfbandit.algorithms.mf_toptwo._arms_in_race import (
     challengers,
@@ -53,32 +52,32 @@ from mfbandit.algorithms.mf_toptwo._arms_in_race import (
 )
 from mfbandit.algorithms.mf_toptwo._memory import (
     AHEAD,
-    Choice,
     TopTwoMemory,
     beat,
     chosen_rewards,
-    note_row,
     rows_for,
     take_in,
 )
-from mfbandit.algorithms.mf_toptwo._sampling import (
-    best_information_rate,
-    leader_information_rate,
-    refresh,
-    split,
-    start,
-    truest_widening,
-)
+from mfbandit.algorithms.mf_toptwo._next_rows import NONE, lagging, leader_choice, rival_choice, write_row
+from mfbandit.algorithms.mf_toptwo._sampling import best_information_rate, refresh, split, start, truest_widening
 from mfbandit.algorithms.mf_toptwo._tuning import TopTwoParams, older_tuning
 from mfbandit.confidence import chances, threshold, truth
 from mfbandit.confidence.pair import BOTH, NEWEST, NORMAL, PROVEN, TILT, WEIGHTS, Guess, Hypothesis, prove
-from mfbandit.core import BOUNDED, GAUSSIAN, Algorithm, Arrays, Goal, Ints, State, kernel
+from mfbandit.core import (
+    BOUNDED,
+    GAUSSIAN,
+    Algorithm,
+    Arrays,
+    Goal,
+    Ints,
+    State,
+    join_threads,
+    kernel,
+    shared_range,
+)
 from mfbandit.errors import PolicyError
 
 __all__ = ["MFTopTwo", "plan", "recommend"]
-
-#: No fidelity.
-_NONE = -1
 
 
 @kernel
@@ -99,8 +98,8 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     if verdict.status == PROVEN:
         beat(state, leader, rival)
     else:
-        # What lacks comes by drift and by luck: evidence f moves by about sqrt(2 f r) while the cost
-        # spent on the pair grows by a part r. Look again when two such moves may have bridged it.
+        # Evidence f fluctuates by about sqrt(2 f r) while the cost of the pair grows by a fraction r. Check again once
+        # two such fluctuations could close the shortfall.
         lacks = verdict.shortfall
         growth = min(params.delay * lacks * lacks, 0.5 * lacks, params.threshold)
         own.due[rival] = spent * (1.0 + growth / (value + 1.0))
@@ -108,13 +107,12 @@ def examine(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
 
 @kernel
 def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int) -> None:
-    """Bring a rival's split, evidence and share up to date, and see whether it is beaten.
+    """Bring a rival's split, estimated evidence and gains up to date.
 
     What is merely possible of the leader counts once for every rival that it is compared with, so that
     among very many it must count for less.
     """
     split(problem, params, state, leader, rival)
-    examine(problem, params, state, leader, rival)
     own = state.own
     v = own.split[rival]
     truest = truest_widening(problem, params, state, leader, rival)
@@ -140,10 +138,9 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     take_in(state)
     if rows == 0:
         enter_all_arms(problem, state)
-        for k in range(problem.cost.shape[0]):
-            refresh(problem, params.bias_variance, state, k)
-    for row in range(rows):
-        refresh(problem, params.bias_variance, state, own.row_arm[row])
+    for place in shared_range(rows if rows > 0 else problem.cost.shape[0]):
+        refresh(problem, params.bias_variance, state, own.row_arm[place] if rows > 0 else place)
+    join_threads()
     every = readmit_beaten_arms(problem, params, state)
     leader = pick_leader(problem, params, state)
     changed = own.leader[0] != leader + 1
@@ -151,66 +148,19 @@ def update(problem: Arrays, params: TopTwoParams, state: State) -> int:
     every = every or changed or rows == 0
     for row in range(rows):
         every = every or own.row_arm[row] == leader
-    for place in range(own.racers[0] if every else rows):
+    count = own.racers[0] if every else rows
+    for place in shared_range(count):
         b = own.race[place] if every else own.row_arm[place]
         if changed:
             own.due[b] = 0.0
         if b != leader and not is_beaten(params, state, b, leader):
             compare(problem, params, state, leader, b)
+    join_threads()
+    for place in range(count):
+        b = own.race[place] if every else own.row_arm[place]
+        if b != leader and not is_beaten(params, state, b, leader):
+            examine(problem, params, state, leader, b)
     return leader
-
-
-@kernel
-def lagging(problem: Arrays, params: TopTwoParams, state: State, arm: int, spent: float) -> int:
-    """The cheapest fidelity at which an arm fell behind the least number of pulls, or _NONE."""
-    if needs_fresh_pulls(state, arm):
-        return int(problem.truest)
-    chosen, cheapest = _NONE, math.inf
-    for m in range(problem.cost.shape[1]):
-        cost = problem.cost[arm, m]
-        if cost < cheapest and state.pulls[arm, m] + 1 <= params.forced * math.sqrt(spent / cost):
-            chosen, cheapest = m, cost
-    return chosen
-
-
-@kernel
-def leader_choice(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int, late: int) -> Choice:
-    """Pull the leader at the fidelity `late` or, if there is none, where it tells most."""
-    leads = params.leader_share > 0.0
-    part = min(params.tested, 1.0 / math.sqrt(problem.cost.shape[0]))
-    leads = leads and state.own.spent[leader] >= part * state.spent[0]
-    alone = problem.cost.shape[1] == 1
-    if late != _NONE:
-        return Choice(leader, late, False, bool(leads and alone))
-    truest = truest_widening(problem, params, state, leader, rival)
-    fidelity, active = leader_information_rate(problem, params, state, leader, truest)
-    return Choice(leader, fidelity, active, bool(leads and (active or alone)))
-
-
-@kernel
-def rival_choice(problem: Arrays, params: TopTwoParams, state: State, leader: int, rival: int, late: int) -> Choice:
-    """Pull a rival at the fidelity `late` or, if there is none, where it tells most."""
-    if late != _NONE:
-        return Choice(rival, late, False, False)
-    truest = truest_widening(problem, params, state, leader, rival)
-    _, fidelity, active = best_information_rate(
-        problem, params, state, rival, -1.0, state.own.split[rival], params.optimism, truest
-    )
-    return Choice(rival, fidelity, active, False)
-
-
-@kernel
-def write_row(
-    problem: Arrays, params: TopTwoParams, state: State, out: Ints, row: int, rows: int, choice: Choice
-) -> None:
-    """Plan a row, of so many in its round."""
-    arm, fidelity = choice.arm, choice.fidelity
-    note_row(state, row, choice)
-    count = params.batch
-    if count == 0:
-        part = params.round_part / rows * state.spent[0] / problem.cost[arm, fidelity]
-        count = max(1, int(min(part, params.stream_part * state.pulls[arm, fidelity])))
-    put(out, row, arm, fidelity, count)
 
 
 @kernel
@@ -233,9 +183,9 @@ def plan(problem: Arrays, params: TopTwoParams, state: State, out: Ints) -> int:
     late = lagging(problem, params, state, leader, max(spent, rival_spent))
     rival_late = lagging(problem, params, state, closest, max(share, rival_spent))
     leader_plays = balance > 1.0
-    if late != _NONE or rival_late != _NONE:
-        leader_plays = rival_late == _NONE or (
-            late != _NONE and problem.cost[leader, late] <= problem.cost[closest, rival_late]
+    if late != NONE or rival_late != NONE:
+        leader_plays = rival_late == NONE or (
+            late != NONE and problem.cost[leader, late] <= problem.cost[closest, rival_late]
         )
     if leader_plays:
         choice = leader_choice(problem, params, state, leader, closest, late)

@@ -39,7 +39,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from mfbandit.confidence._special import beta_price, divergence
-from mfbandit.core import Floats, kernel
+from mfbandit.core import Floats, any_thread, join_threads, kernel, shared_range
 
 __all__ = [
     "CUT",
@@ -223,11 +223,13 @@ def stream_levels(
     """
     if evidence == NORMAL:
         counts[CUT] += gaussian_levels(stream, cell, octave, sigma, out, row)
+        join_threads()
         return
     if cell.low >= _SURE:
         counts[SURE] += 1.0
-        for i in range(WIDTH):
+        for i in shared_range(WIDTH):
             out[row, i] = math.exp(-0.25 * cell.cap)
+        join_threads()
         return
     # Rounding may have moved sums beyond their ends.
     n = stream.n
@@ -245,6 +247,7 @@ def stream_levels(
     out[row, FALLBACK] = math.exp(min(value, most) - 0.25 * cell.cap)
     if cut or value > most:
         counts[CUT] += 1.0
+    join_threads()
 
 
 @kernel
@@ -254,14 +257,14 @@ def gaussian_levels(stream: Stream, cell: Cell, octave: int, sigma: float, out: 
     distance = stream.total / n - cell.high
     rate = n * distance / sigma
     largest = -math.inf
-    for i in range(LEVELS):
+    for i in shared_range(LEVELS):
         effect = _EFFECT[i + octave + _OFFSET if i + octave + _OFFSET > 0 else 0]
         value = effect * (rate - 0.5 * n * effect)
         largest = max(largest, value)
         out[row, i] = math.exp(min(value, cap) - scale) if value > -cap - _FAINT else 0.0
     value = normal_fallback(n, stream.total, cell.high, sigma)
     out[row, FALLBACK] = math.exp(min(value, cap) - scale)
-    return 1 if max(largest, value) > cap else 0
+    return 1 if any_thread(max(largest, value) > cap) else 0
 
 
 @kernel
@@ -275,6 +278,7 @@ def tilt_logs(cell: Cell, octave: int, logs: Floats, row: int) -> bool:
     # The last octave is never 0, as it is before anything was written.
     if same and logs[row, key + 2] == cell.first and logs[row, key + 3] == cell.last and logs[row, key + 5] > 0.0:
         return bool(logs[row, key + 4] != logs[row, key + 5])
+    join_threads()
     far, near = octave_range(cell.first, cell.last)
     logs[row, key] = high
     logs[row, key + 1] = octave
@@ -284,13 +288,14 @@ def tilt_logs(cell: Cell, octave: int, logs: Floats, row: int) -> bool:
     logs[row, key + 5] = near
     for end in range(2 if far != near else 1):
         known, value = -1, 0.0
-        for i in range(LEVELS):
+        for i in shared_range(LEVELS):
             j = int(min(max(i + octave - (near if end == 1 else far) + _OFFSET, 0), _GRID - 1))
             if j != known:
                 value = math.log1p(high * _EFFECT_EXPM1[j])
                 known = j
             logs[row, end * LEVELS + i] = value
             logs[row, (2 + end) * LEVELS + i] = _EFFECT[j]
+    join_threads()
     return far != near
 
 
@@ -303,16 +308,16 @@ def tilt_levels(
     n, total, scale = stream.n, stream.total, 0.25 * cell.cap
     two = tilt_logs(cell, octave, logs, row)
     faint = -cell.cap - _FAINT
-    for i in range(LEVELS):
+    for i in shared_range(LEVELS):
         value = total * logs[row, 2 * LEVELS + i] - n * logs[row, i]
         if two:
             value = min(value, total * logs[row, 3 * LEVELS + i] - n * logs[row, LEVELS + i])
         largest = max(largest, value)
         out[row, i] = math.exp(min(value, most) - scale) if value > faint else 0.0
     if evidence == BOTH:
-        for i in range(LEVELS):
+        for i in shared_range(LEVELS):
             out[row, i] *= _TILTED[max(i + octave, 0)]
-    return largest > most
+    return any_thread(largest > most)
 
 
 @kernel
@@ -329,7 +334,7 @@ def variance_levels(stream: Stream, cell: Cell, most: float, octave: int, out: F
     spread_low = max(0.0, (squared / low - 2.0 * total) / low + n)
     spread_high = max(0.0, (squared / high - 2.0 * total) / high + n)
     spread = max(0.0, (squared / cell.high - 2.0 * total) / cell.high + n)
-    for i in range(LEVELS):
+    for i in shared_range(LEVELS):
         j = max(i + octave, 0)
         part, loss = _FRACTION[j], _FRACTION_LOSS[j]
         if is_point and (part - 2.0 * loss) * total * low >= -3.0 * loss * squared:
@@ -339,4 +344,4 @@ def variance_levels(stream: Stream, cell: Cell, most: float, octave: int, out: F
         largest = max(largest, value)
         if value > -cell.cap - _FAINT:
             out[row, i] += (1.0 - _TILTED[j]) * math.exp(min(value, most) - scale)
-    return largest > most
+    return any_thread(largest > most)

@@ -63,7 +63,7 @@ from mfbandit.confidence.pair._likelihood_levels import (
     stretch,
 )
 from mfbandit.confidence.pair._weights import WEIGHTS, tables
-from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints, floats, kernel
+from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints, any_thread, floats, join_threads, kernel, shared_range
 
 __all__ = ["STACK", "Active", "Chosen", "Hypothesis", "PairScratch", "Rewards", "cell_at", "log_evidence"]
 
@@ -194,15 +194,16 @@ def carried_levels(problem: Arrays, side: int, cap: float, helped: float, scratc
     streams, helps, levels = scratch.streams, scratch.helps, scratch.levels
     t, x, z, scale = 3 * side, 3 * side + 1, 3 * side + 2, 0.25 * cap
     unit, most = math.exp(-scale), math.exp(cap - 2.0 * scale)
-    for i in range(WIDTH):
+    for i in shared_range(WIDTH):
         levels[t, i] = streams[problem.truest, i] * unit
         levels[x, i] = 0.0
         levels[z, i] = unit * unit
     if fidelities > 1:
         for m in range(fidelities):
             weight = math.exp(min(helped - helps[m], cap) - scale) / fidelities
-            for i in range(WIDTH):
+            for i in shared_range(WIDTH):
                 levels[x, i] = min(most, levels[x, i] + weight * float(streams[m, i]))
+            join_threads()
             if helped - helps[m] > cap:
                 scratch.counts[CUT] += 1.0
         note_cuts(levels, x, most, scratch)
@@ -212,9 +213,9 @@ def carried_levels(problem: Arrays, side: int, cap: float, helped: float, scratc
 def note_cuts(levels: Floats, row: int, most: float, scratch: PairScratch) -> None:
     """Count a row of which a number was cut."""
     largest = 0.0
-    for i in range(WIDTH):
+    for i in shared_range(WIDTH):
         largest = max(largest, float(levels[row, i]))
-    if largest >= most:
+    if any_thread(largest >= most):
         scratch.counts[CUT] += 1.0
 
 
@@ -250,14 +251,14 @@ def arm_levels(
             arm, row = int(rewards.leaders.arm[part - _OF_LEADERS]), _ONE_LEADER
             if arm == hypothesis.worse:
                 continue
-            for i in range(WIDTH):
+            for i in shared_range(WIDTH):
                 levels[row, i] = unit * unit
         for m in range(fidelities):
             stream = stream_of(rewards, part, arm, m)
             if stream.n == 0.0:
                 if part == _OF_ALL:
                     helps[m] = 0.0
-                    for i in range(WIDTH):
+                    for i in shared_range(WIDTH):
                         streams[m, i] = unit
                 continue
             # Where all rewards are active, their levels are there already.
@@ -269,7 +270,7 @@ def arm_levels(
                     hypothesis.evidence, facing, within, octave, problem.sigma, streams, m, scratch.logs, scratch.counts
                 )
             if part >= _OF_ACTIVE:
-                for i in range(WIDTH):
+                for i in shared_range(WIDTH):
                     levels[row, i] = min(most, float(levels[row, i]) * float(streams[m, i]) * back)
             elif fidelities > 1:
                 helps[m] = help_of(streams, m, scale, hypothesis.weights)
@@ -279,12 +280,12 @@ def arm_levels(
         if part == _OF_ALL:
             carried_levels(problem, side, cell.cap, helped, scratch)
         elif part >= _OF_LEADERS:
-            for i in range(WIDTH):
+            for i in shared_range(WIDTH):
                 factor = (1.0 - led) + led * (float(levels[_ONE_LEADER, i]) * back * back)
                 levels[_LEADERS_ROW, i] = min(most, float(levels[_LEADERS_ROW, i]) * factor)
             note_cuts(levels, _LEADERS_ROW, most, scratch)
             if fidelities > 1 and rewards.leaders.pulls[part - _OF_LEADERS, problem.truest] > 0.0:
-                for i in range(WIDTH):
+                for i in shared_range(WIDTH):
                     factor = (1.0 - led) + led * (float(streams[problem.truest, i]) * back)
                     levels[_LEADERS_TRUEST, i] = min(most, float(levels[_LEADERS_TRUEST, i]) * factor)
                 note_cuts(levels, _LEADERS_TRUEST, most, scratch)
@@ -323,13 +324,15 @@ def cell_at(problem: Arrays, low: float, high: float, cap: float) -> Cell:
 def log_evidence(problem: Arrays, hypothesis: Hypothesis, cell: Cell, rewards: Rewards, scratch: PairScratch) -> float:
     """A lower bound of log W(v), or log E(v), on a cell of v, exact where it is a point (ratios cut at e^cap)."""
     cap, scale = cell.cap, math.exp(-0.5 * cell.cap)
+    join_threads()
     scratch.counts[CUT] = 0.0
     scratch.counts[SURE] = 0.0
-    for i in range(WIDTH):
+    for i in shared_range(WIDTH):
         scratch.levels[_LEADERS_ROW, i] = scale
         scratch.levels[_LEADERS_TRUEST, i] = scale
     for side in range(2):
         arm_levels(problem, hypothesis, side, cell, rewards, scratch)
+    join_threads()
     value, weights = 0.0, hypothesis.weights
     parts = 3 if problem.cost.shape[1] > 1 else 1
     # The last turns are those of the leaders, against the active rewards of the worse arm (or all at one fidelity), and
@@ -341,10 +344,7 @@ def log_evidence(problem: Arrays, hypothesis: Hypothesis, cell: Cell, rewards: R
         if part > parts:
             weight, better, worse = hypothesis.leader_share * truest, _LEADERS_TRUEST, 3
         if part < parts:
-            weight = (
-                _TRUEST[weights - 1] if part == 0 else (_CARRIED[weights - 1] if part == 1 else _ACTIVE[weights - 1])
-            )
-            weight = (weight if parts > 1 else 1.0) * hypothesis.pair_share
-            better, worse = part, part + 3
+            weight = _ACTIVE[weights - 1] if part == 2 else _CARRIED[weights - 1] if part == 1 else _TRUEST[weights - 1]
+            weight, better, worse = (weight if parts > 1 else 1.0) * hypothesis.pair_share, part, part + 3
         value += weight * mixed_levels(scratch.levels, better, worse, weights)
     return math.log(value) + cap if value > 0.0 else -math.inf

@@ -36,22 +36,28 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mfbandit.core.kernels import _references as references
+from mfbandit.core.kernels import _shared_loops as shared_loops
 from mfbandit.core.kernels import _wrapping as wrapping
 from mfbandit.core.kernels._part_code import part_compiler
 from mfbandit.errors import MissingExtra
 
 __all__ = [
+    "any_thread",
     "bind",
     "by_reference",
     "by_value",
+    "calls",
     "clone_with",
     "compiled",
     "compiled_or_plain",
     "digest",
+    "join_threads",
     "keep_alive",
     "kernel",
+    "names",
     "parts",
     "product",
+    "shared_range",
     "slot",
     "wrapped_product",
     "wrapped_sum",
@@ -106,6 +112,10 @@ wrapped_sum = kernel(wrapping.wrapped_sum)
 wrapped_product = kernel(wrapping.wrapped_product)
 
 
+shared_range = kernel(shared_loops.shared_range)
+join_threads = kernel(shared_loops.join_threads)
+any_thread = kernel(shared_loops.any_thread)
+
 by_reference = kernel(references.by_reference)
 by_value = kernel(references.by_value)
 keep_alive = kernel(references.keep_alive)
@@ -126,21 +136,26 @@ def _is_slot(function: object) -> bool:
 
 
 @functools.cache
-def _names(code: types.CodeType) -> tuple[str, ...]:
+def names(code: types.CodeType) -> tuple[str, ...]:
     """Every global name a code object mentions, its nested functions included; names of attributes are others."""
     found = [step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
     inner = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return tuple(dict.fromkeys([*found, *(name for part in inner for name in _names(part))]))
+    return tuple(dict.fromkeys([*found, *(name for part in inner for name in names(part))]))
 
 
 def parts(function: types.FunctionType) -> dict[str, types.FunctionType]:
     """The kernels and slots that a kernel mentions, by the name it uses for them."""
     found: dict[str, types.FunctionType] = {}
-    for name in _names(function.__code__):
+    for name in names(function.__code__):
         value = function.__globals__.get(name)
         if isinstance(value, types.FunctionType) and (_is_kernel(value) or _is_slot(value)):
             found[name] = value
     return found
+
+
+def calls(function: Any, wanted: Any) -> bool:
+    """Whether a kernel calls another one, itself or by those that it calls."""
+    return any(part.__code__ is wanted.__code__ or calls(part, wanted) for part in parts(function).values())
 
 
 def clone_with(function: Any, replaced: dict[str, Any], name: str) -> Any:
@@ -233,7 +248,7 @@ def digest(function: Callable[..., Any]) -> str:
         seen[id(part)] = None
         add_code(part.__code__)
         called = parts(part)
-        for name in _names(part.__code__):
+        for name in names(part.__code__):
             value = part.__globals__.get(name)
             if isinstance(value, (bool, int, float, str, tuple)):
                 sha.update(f"{name}={value!r}".encode())

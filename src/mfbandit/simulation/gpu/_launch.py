@@ -1,8 +1,8 @@
-"""Simulations on a GPU: the same text as on the CPU, compiled by numba-cuda, one thread per trial.
+"""Simulations on a GPU: the same text as on the CPU, compiled by numba-cuda, a thread or a warp per trial.
 
 All arithmetic is in double precision, as on the CPU. A GPU fuses multiplications with additions, and its
 logarithms may differ in the last bit; but means and biases lie on a grid on which sums are exact (see
-`mfbandit.core.settle`), so that bounds which are level on a CPU are level here, and a trial that is decided
+`mfbandit.core.derive`), so that bounds which are level on a CPU are level here, and a trial that is decided
 otherwise is a rarity.
 
 `mfbandit.simulation.gpu._gpu_kernels` has the kernels; this file launches them.
@@ -20,7 +20,7 @@ from mfbandit.core import cuda_module, on_device, trial_key
 from mfbandit.errors import MfbanditError
 from mfbandit.simulation._trial_loop import Prepared, Results
 from mfbandit.simulation.gpu._gpu_kernels import compile_kernel
-from mfbandit.simulation.gpu._state_shape import BLOCK, Shape, shape_of
+from mfbandit.simulation.gpu._state_shape import Shape, shape_of
 
 __all__ = ["DeviceError", "launch", "require_gpu"]
 
@@ -79,22 +79,24 @@ def _play(cuda: Any, entry: Any, shape: Shape, given: tuple[Any, Any, Results], 
     count = len(given[2].cost)
     counter = cuda.to_device(np.zeros(1, np.int64))
     types = tuple(entry.typeof_pyval(argument) for argument in (*given, counter, *_pool(cuda, shape, 1)))
-    blocks = min(entry.compile(types).max_cooperative_grid_blocks(BLOCK), -(-count // BLOCK))
+    blocks = min(entry.compile(types).max_cooperative_grid_blocks(shape.block), -(-count // shape.trials))
     if shape.memory_space == "global":
-        blocks = min(blocks, room // (shape.bytes * BLOCK))
+        needed = shape.bytes * shape.trials
+        blocks = min(blocks, room // needed)
         if blocks == 0:
             raise DeviceError(
-                f"{shape.arms} arms need {shape.bytes * BLOCK:,} bytes for {BLOCK} trials at a time, "
+                f"{shape.arms} arms need {needed:,} bytes for {shape.trials} trials at a time, "
                 f"and of this GPU's free memory only {room:,} are for that; use device='cpu'"
             )
-    counter.copy_to_device(np.full(1, blocks * BLOCK, np.int64))
-    entry[blocks, BLOCK](*given, counter, *_pool(cuda, shape, blocks * BLOCK))
+    at_once = blocks * shape.trials
+    counter.copy_to_device(np.full(1, at_once, np.int64))
+    entry[blocks, shape.block](*given, counter, *_pool(cuda, shape, at_once))
 
 
-def _pool(cuda: Any, shape: Shape, threads: int) -> tuple[Any, Any]:
-    """Global memory for the states of so many threads, where they are kept there."""
+def _pool(cuda: Any, shape: Shape, trials: int) -> tuple[Any, Any]:
+    """Global memory for the states of so many trials at once, where they are kept there."""
     counts, numbers = (shape.counts, shape.numbers) if shape.memory_space == "global" else (1, 1)
-    return cuda.device_array(counts * threads, np.int32), cuda.device_array(numbers * threads, np.float64)
+    return cuda.device_array(counts * trials, np.int32), cuda.device_array(numbers * trials, np.float64)
 
 
 def _to_device(cuda: Any, value: Any) -> Any:

@@ -1,16 +1,16 @@
-"""How much the state of one GPU thread takes, and so where it lies: in shared, local or global memory."""
+"""How much the state of one trial takes on a GPU, and so where it lies: in shared, local or global memory."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from mfbandit.core import Layout, layout
+from mfbandit.core import WARP, Layout, calls, layout, shared_range
 from mfbandit.simulation._trial_loop import Prepared
 
-__all__ = ["BLOCK", "Shape", "shape_of"]
+__all__ = ["Shape", "shape_of"]
 
 #: Threads per block: few, since shared memory is given out by blocks.
-BLOCK = 64
+_BLOCK = 64
 #: Shared memory that a block may take, so that at least five blocks are at work on a large card.
 _SHARED_BYTES = 42 * 1024
 #: Local memory that a thread may take.
@@ -30,6 +30,18 @@ class Shape(NamedTuple):
     sums_only: bool
     marked: bool
     """Whether runs are noted at marks."""
+    by_warp: bool
+    """Whether a warp plays each trial, so that its threads can share loops, and not one thread."""
+
+    @property
+    def block(self) -> int:
+        """Threads per block; a warp that plays a trial is a block of its own."""
+        return WARP if self.by_warp else _BLOCK
+
+    @property
+    def trials(self) -> int:
+        """Trials that a block plays at once."""
+        return 1 if self.by_warp else _BLOCK
 
     @property
     def cells(self) -> int:
@@ -78,7 +90,9 @@ class Shape(NamedTuple):
     @property
     def memory_space(self) -> str:
         """Where the states lie."""
-        hot = BLOCK * self.cells * (16 if self.whole_rewards else 20)
+        if self.by_warp:
+            return "shared" if self.problem_bytes + self.bytes <= _SHARED_BYTES else "global"
+        hot = _BLOCK * self.cells * (16 if self.whole_rewards else 20)
         if self.problem_bytes + hot <= _SHARED_BYTES and self.bytes <= _LOCAL_BYTES:
             return "shared"
         return "local" if self.problem_bytes <= _SHARED_BYTES and self.bytes <= _LOCAL_BYTES else "global"
@@ -97,4 +111,5 @@ def shape_of(prepared: Prepared) -> Shape:
         whole_rewards=prepared.whole_rewards,
         sums_only=algorithm.sums_only,
         marked=len(setting.marks) > 0,
+        by_warp=calls(algorithm.plan, shared_range),
     )
