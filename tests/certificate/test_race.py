@@ -112,7 +112,23 @@ def test_claims_name_what_they_assume():
     assert "biased by at most 0.05 at 'judge'" in claims["lanes"]
     assert "one order for all" in claims["lanes"]
     assert "within 0.2 of their means" in claims["swing"]
-    assert all("seed was not tried again" in claim for claim in claims.values())
+    assert all("cannot show whether other seeds were tried first" in claim for claim in claims.values())
+
+
+def test_a_claim_names_cheap_fidelities_without_bias():
+    problem = mf.Problem(2, [("judge", 1.0), ("human", 5.0)], reward="bernoulli", blocks=60)
+    claim = race_on(problem, lambda k, m, i: float(k), 40).claim
+    assert "no bias at 'judge'. This" in claim
+    assert "no bias" not in lanes().claim
+
+
+def test_files_of_older_versions_verify(proof, made):
+    now = "This certificate cannot show whether other seeds were tried first"
+    before = "That the seed was not tried again until it pleased no certificate can show"
+    older = {**proof, "claim": proof["claim"].replace(now, before)}
+    assert older["claim"] != proof["claim"]
+    verdict = verify(older)
+    assert (verdict.valid, verdict.claim) == (True, made.claim)
 
 
 def test_cost_counts_opened_blocks():

@@ -43,6 +43,16 @@ def test_the_certificate_of_an_answer_verifies(proof, judged):
     assert "biases of at most 0.084 at 'PandaLM-7B' and 0.026 at 'GPT-3.5'" in verdict.claim
 
 
+def test_a_claim_names_cheap_fidelities_without_bias(proof):
+    problem = mf.Problem(["a", "b"], [("judge", 1.0), ("human", 5.0)], reward="bernoulli")
+    found = play(problem, lambda pull: float(pull.arm == "b")).certificate
+    assert ", no bias at 'judge'" in found["claim"]
+    assert "no bias" not in proof["claim"]
+    # Older versions left it out.
+    older = {**found, "claim": found["claim"].replace(", no bias at 'judge'", "")}
+    assert verify(found).reasons == verify(older).reasons == ()
+
+
 @pytest.mark.parametrize("policy", ["lucb-c:bound=kl", "lucb-top:bound=hoeffding", "mf-toptwo:fidelities=top"])
 def test_other_policies_get_certificates_too(policy):
     instance = mf.load_instance("figure-1a")

@@ -279,6 +279,10 @@ def test_a_score_that_is_none_ends_the_run_and_is_paid_once():
         (lambda: Judging(["a"], [1], []), "graders are empty; give at least one"),
         (lambda: Judging(["a"], [1], ["judge"]), "graders must be Grader objects, got 'judge'"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1, bias=0.1)]), "no grader has bias 0, so none is the truth"),
+        (
+            lambda: Judging(["a"], [1], [Grader("judge", print, 0.01), Grader("human", print, 1)]),
+            "'judge' and 'human' both have bias 0, so each would be the truth: say bias= for all but the one that is",
+        ),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1)], answer_price=-1), "answer_price must be"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1, pair_bias=0.1)]), "is the truth, so its pair_bias is 0"),
         (lambda: Judging(["a"], [1], [Grader("j", print, 1, pair_bias=-1)]), "the pair_bias of fidelity 'j' is -1.0"),

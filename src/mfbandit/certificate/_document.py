@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 from mfbandit.algorithms import Policy
+from mfbandit.certificate._claim_words import claim_of, listed, older_claim, without_bias
 from mfbandit.certificate._measured import Measured
 from mfbandit.confidence import chances, confidence, is_proven, threshold
 from mfbandit.core import Algorithm, Arrays, Goal, State, arrays, keep_arms, new_state
@@ -23,18 +23,13 @@ __all__ = [
     "WEIGHED",
     "Certificate",
     "Entry",
-    "claim_of",
-    "complement",
     "fingerprint_of",
-    "listed",
 ]
 
 FORMAT, VERSION = "mfbandit certificate", 2
 #: The version of certificates that name the weights of their evidence.
 WEIGHED = 3
 STATISTICS = ("pulls", "sums", "squares", "deviations")
-#: So many names are listed in a sentence.
-_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -228,6 +223,11 @@ class Certificate:
             return "Nothing is claimed: there is no result yet."
         return claim_of(self, self._statement(), self._assumptions())
 
+    @property
+    def older_claim(self) -> str:
+        """The claim as older versions said it."""
+        return older_claim(self.claim, without_bias(self.believed, self.columns))
+
     def _statement(self) -> str:
         count = len(self.arms)
         others = f"the {count} arms" if not self.retired else f"the {count} arms that were not retired"
@@ -249,6 +249,7 @@ class Certificate:
         if biased:
             bounds = [f"{self._bias(m)} at {self.problem.fidelities[m].name!r}" for m in biased]
             said += f", biases of at most {listed(bounds)}"
+        said += "".join(f", {phrase}" for phrase in without_bias(self.believed, self.columns))
         if self.widened:
             said += f" (widened at {listed([repr(name) for name in self.widened])}, as the data demanded)"
         if self.retired:
@@ -327,24 +328,3 @@ def _sides(record: Mapping[str, Any] | None, names: list[str]) -> dict[str, Any]
 def fingerprint_of(content: dict[str, Any]) -> str:
     """Digest of what a claim is about, whatever the order of its parts."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def complement(delta: float) -> str:
-    """1 - delta as people write it, never rounded up."""
-    return f"1 - {delta!r}" if delta < 1e-6 else str(1 - Decimal(repr(delta)))
-
-
-def claim_of(certificate: Any, statement: str, assumed: str) -> str:
-    """What a certificate claims, with what probability and on which assumptions."""
-    truth, least = certificate.problem.truth, complement(certificate.delta)
-    meant = "" if truth is None else f" Its maker calls the true mean of an arm {truth!r}."
-    said = f"{statement}.{meant} {assumed}"
-    if certificate.certified:
-        return f"With probability at least {least}, {said}"
-    return f"Not certified (confidence {certificate.confidence:.4f} of {least}): {said}"
-
-
-def listed(names: list[str]) -> str:
-    """Names in a sentence, the first few of them."""
-    shown = names[:_FEW] + ([f"{len(names) - _FEW} others"] if len(names) > _FEW else [])
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

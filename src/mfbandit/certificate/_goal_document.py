@@ -8,18 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mfbandit.certificate._document import claim_of, fingerprint_of, listed
+from mfbandit.certificate._claim_words import GOAL_UNSHOWN, claim_of, listed
+from mfbandit.certificate._document import fingerprint_of
 from mfbandit.certificate._measured import Measured
 from mfbandit.certificate._race_document import BLOCKS, RaceCertificate
 from mfbandit.confidence.goals import Verdicts, settled_by
 from mfbandit.model import BetterThan, CheapestWithin, Question, TopM
 
 __all__ = ["GoalCertificate"]
-
-_UNSHOWN = (
-    "That the seed was not tried again until it pleased no certificate can show; that the goal was fixed before the "
-    "results, only the study can."
-)
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,7 @@ class GoalCertificate(RaceCertificate):
         """What is claimed, and what it assumes, in words."""
         if not self.rewards:
             return "Nothing is claimed: there is no result yet."
-        return claim_of(self, self._statement(), f"Assumed: {', '.join(self._assumptions())}. {_UNSHOWN}")
+        return claim_of(self, self._statement(), f"Assumed: {', '.join(self._assumptions())}. {GOAL_UNSHOWN}")
 
     def _statement(self) -> str:
         blocks = self.problem.blocks

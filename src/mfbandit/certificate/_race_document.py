@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mfbandit.algorithms import Policy
-from mfbandit.certificate._document import FORMAT, VERSION, claim_of, fingerprint_of, listed
+from mfbandit.certificate._claim_words import UNSHOWN, claim_of, listed, older_claim, without_bias
+from mfbandit.certificate._document import FORMAT, VERSION, fingerprint_of
 from mfbandit.certificate._measured import Measured
 from mfbandit.confidence.race import Cells, OpenArms, Race
 from mfbandit.model import Bernoulli, Gaussian, Problem
@@ -19,7 +20,6 @@ __all__ = ["BLOCKS", "BlockRound", "RaceCertificate"]
 
 #: The word for this kind of certificate.
 BLOCKS = "blocks"
-_UNSHOWN = "That the seed was not tried again until it pleased no certificate can show."
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,12 @@ class RaceCertificate:
         """What is claimed, and what it assumes, in words."""
         if self.answer is None or (not self.rewards and self.problem.n_arms > 1):
             return "Nothing is claimed: there is no result yet."
-        return claim_of(self, self._statement(), f"Assumed: {', '.join(self._assumptions())}. {_UNSHOWN}")
+        return claim_of(self, self._statement(), f"Assumed: {', '.join(self._assumptions())}. {UNSHOWN}")
+
+    @property
+    def older_claim(self) -> str:
+        """The claim as older versions said it."""
+        return older_claim(self.claim, without_bias(self.problem, self.columns))
 
     def _statement(self) -> str:
         blocks = self.problem.blocks
@@ -254,6 +259,7 @@ class RaceCertificate:
         biased = [self._bias(m) for m in self.columns if problem.biases[:, m].any()]
         if biased:
             said.append(f"differences of two arms biased by at most {listed(biased)}")
+        said += without_bias(problem, self.columns)
         if self.missing:
             cells = "1 result" if self.missing == 1 else f"{self.missing} results"
             rule = "left out with all that follow them" if isinstance(reward, Gaussian) else "counted as the worst"

@@ -25,7 +25,7 @@ def verify_race(found: Mapping[str, Any]) -> Verdict:
     if reasons:
         # Nothing follows from a log that cannot be.
         return Verdict(False, "", reasons)
-    reasons = tuple(differences(found, certificate.to_json())) or tuple(_unbeaten(certificate))
+    reasons = tuple(differences(found, certificate)) or tuple(_unbeaten(certificate))
     return Verdict(not reasons, certificate.claim, reasons, certificate.fingerprint)
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mfbandit.certificate._document import STATISTICS, Certificate, Entry
+from mfbandit.certificate._race_document import RaceCertificate
 from mfbandit.certificate._reading import read_certificate
 from mfbandit.certificate._statistics import ACTIVE, ALL, Numbers, later_fault, part_fault, stream_fault
 from mfbandit.confidence import arm_evidence, is_proven
@@ -84,7 +85,7 @@ def verify(found: Mapping[str, Any]) -> Verdict:
                 return verify_race(found)
             certificate = read_certificate(found)
             # From cheap to expensive: proofs come last.
-            checks = (_impossible, _out_of_order, partial(_differences, found), _unproven, _unbeaten)
+            checks = (_impossible, _out_of_order, partial(differences, found), _unproven, _unbeaten)
             reasons = next(filter(None, (tuple(check(certificate)) for check in checks)), ())
             return Verdict(not reasons, certificate.claim, reasons, certificate.fingerprint)
     except MissingExtra:
@@ -243,12 +244,11 @@ def _unbeaten(certificate: Certificate) -> Iterator[str]:
                 )
 
 
-def _differences(found: Mapping[str, Any], certificate: Certificate) -> Iterator[str]:
-    return differences(found, certificate.to_json())
-
-
-def differences(found: Mapping[str, Any], rebuilt: Mapping[str, Any]) -> Iterator[str]:
-    """Where the file says something else than what follows from its numbers."""
+def differences(found: Mapping[str, Any], certificate: Certificate | RaceCertificate) -> Iterator[str]:
+    """Where the file says something else than what follows from its numbers; its claim may be in older words."""
+    rebuilt = certificate.to_json()
+    if found.get("claim") == certificate.older_claim:
+        rebuilt["claim"] = certificate.older_claim
     for key in found:
         if key not in rebuilt:
             yield f"{key!r} is no part of a certificate"

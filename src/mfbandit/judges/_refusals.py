@@ -16,7 +16,7 @@ _RATER = "the number of the rater"
 
 
 def check_graders(graders: Mapping[str, Grader]) -> None:
-    """Refuse graders of which none is the truth, or whose functions cannot take what they will be given."""
+    """Refuse graders of which not exactly one is the truth, or whose functions cannot take what they will be given."""
     if not graders:
         raise InvalidInput("graders are empty; give at least one, of bias 0, which is the truth")
     biases = {name: one.bias for name, one in graders.items()}
@@ -24,6 +24,14 @@ def check_graders(graders: Mapping[str, Grader]) -> None:
         nearest = min(biases, key=lambda name: biases[name])
         raise InvalidInput(
             f"no grader has bias 0, so none is the truth; the nearest is {nearest!r} with bias {biases[nearest]:g}"
+        )
+    unbiased = [name for name, bias in biases.items() if is_number(bias) and bias == 0.0]
+    if len(unbiased) > 1:
+        # Whoever forgets a bias would have the cheapest of them taken for the truth.
+        both = "both" if len(unbiased) == 2 else "all"
+        raise InvalidInput(
+            f"{' and '.join(map(repr, unbiased))} {both} have bias 0, so each would be the truth: say bias= for all "
+            "but the one that is"
         )
     for name, one in graders.items():
         rater = [] if one.raters == 1 else [_RATER]

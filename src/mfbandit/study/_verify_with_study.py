@@ -106,7 +106,7 @@ def _contradictions(
             break
         if study_state.folded_pulls == total:
             log = None if certificate.log is None else digest.hex()
-            wrong = list(differences(found, type(certificate).of(View(study_state), log).to_json()))
+            wrong = list(differences(found, type(certificate).of(View(study_state), log)))
             if not wrong:
                 return
     if wrong is None:
