@@ -14,7 +14,7 @@
         └── StorageError               the storage of a study failed or disagrees
 
     UserWarning
-    └── ModelWarning                   the model contradicts itself but was accepted
+    └── ModelWarning                   what was declared contradicts itself, or costs more than it need
 
 Examples
 --------
@@ -83,4 +83,4 @@ class StorageError(StudyError):
 
 
 class ModelWarning(UserWarning):
-    """The model contradicts itself (a broken bias bound), and was accepted all the same."""
+    """What was declared contradicts itself (a broken bias bound) or costs more than it need; it was accepted."""

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.errors import InvalidInput, ModelWarning, StudyError
 from mfbandit.judges import Grader, Judging, Preference
 from mfbandit.judges._paid_study import told_pulls
+from mfbandit.study.report import snapshot
 
 
 class World:
@@ -96,10 +97,9 @@ def test_differences_are_those_of_the_grades(seed, workers, tmp_path):
         assert bill.paid + bill.equal == result.pulls
     assert "were not needed, since answers were the same" in judging.bill().sentence
     # A mean would count items that nobody graded.
-    assert all(
-        arm.means == {"human": None} for arm in result.arms if arm.pulls["human"] == result.arms[0].pulls["human"]
-    )
+    assert all(arm.means == {"human": None} for arm in result.arms)
     result.report(tmp_path / "report.html")
+    assert "no means: where all that were left agreed" in (tmp_path / "report.html").read_text()
     claim = result.certificate["claim"]
     assert "; an item that all candidates left answer alike counts 0 for each" in claim
 
@@ -168,7 +168,11 @@ def test_a_stored_study_finds_what_was_compared(tmp_path):
     assert limit > 3
     check_differences(world, part)
     assert (part.best, part.cost) == (whole.best, pytest.approx(whole.cost))
-    with pytest.raises(StudyError, match="another problem"):
+    # Whoever has nothing but the log makes no means of it either.
+    study = mf.load_study(run["storage"], "one")
+    assert all(arm["means"] == {"human": None} for arm in study.result().to_json()["arms"])
+    assert all(arm["means"] == [None] for arm in snapshot(study)["arms"])
+    with pytest.raises(StudyError, match="was begun with a cache"):
         World().judging().identify(name="one", **run)
     with pytest.warns(UserWarning, match="same is not the function by which study 'one' has compared answers so far"):
         World().judging(cache=tmp_path / "one", same=lambda x, y: x.lower() == y.lower()).identify(name="one", **run)
@@ -297,3 +301,21 @@ def test_nobody_returns_where_no_grade_was_asked_for(tmp_path):
     grading = World().judging(same=None)
     grading.identify(delta=0.2, name="grading", **given)
     assert grading.identify(delta=0.05, name="grading", **given).status == "certified"
+
+
+def test_a_stored_study_without_a_cache_warns_and_stays_so(tmp_path, recwarn):
+    run = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "progress": False, "delta": 0.2}
+    cache = tmp_path / "answers.jsonl"
+    World().judging(cache=cache).identify(name="kept", **run)
+    World().judging(same=None).identify(name="all", **run)
+    Judging(["a", "b"], range(9), [Grader("exact", lambda a, i: float(a == "a"), 1)]).identify(name="own", **run)
+    assert not recwarn.list
+    with pytest.warns(ModelWarning, match=r"without cache= has every answer graded: give Judging a file") as said:
+        World().judging().identify(name="bare", **run)
+    assert said[0].filename == __file__
+    with pytest.raises(StudyError, match=r"'bare' was begun without a cache .* leave cache= out, or begin a new study"):
+        World().judging(cache=cache).identify(name="bare", **run)
+    World().judging().identify(name="bare", **run)  # goes on as it was begun, without another word
+    assert not recwarn.list
+    with pytest.raises(StudyError, match=r"'kept' was begun with a cache, .* give the same cache= and same= again"):
+        World().judging().identify(name="kept", **run)

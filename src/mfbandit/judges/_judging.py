@@ -27,7 +27,7 @@ from mfbandit.judges._graders import (
 )
 from mfbandit.judges._grading import Grading
 from mfbandit.judges._paid_study import PaidStudy
-from mfbandit.judges._refusals import check_function, check_graders
+from mfbandit.judges._refusals import check_begun, check_function, check_graders, warn_of_no_cache
 from mfbandit.judges._scoring import Scoring
 from mfbandit.judges._true_grades import KEPT, Conditions, judged_problem
 from mfbandit.judges.kept import GradeCache
@@ -72,9 +72,10 @@ class Judging:
         ``"these grades"``: every grade is made once and kept. ``"expected grade"``: every draw is graded
         anew, which graders that are not repeatable need if a second grading should agree. See the module.
     cache
-        A file that keeps grades and answers from one run to the next (JSON lines). Several processes may
-        share it. Grades are found again by the content of candidates and items and by the grader's name:
-        rename a grader, or use another file, if you change what it does.
+        A file that keeps grades and answers from one run to the next (JSON lines). A study in a storage needs it:
+        without it every answer is graded, equal or not. Several processes may share it. Grades are found again by
+        the content of candidates and items and by the grader's name: rename a grader, or use another file, if you
+        change what it does.
     currency
         What stands before amounts in a bill.
 
@@ -304,6 +305,11 @@ class Judging:
         spares = chosen.on_blocks and scoring.can_spare(stored)
         if spares:
             refuse_return(settings.get("storage"), settings.get("name"), settings)
+        if stored:
+            where = settings["storage"], settings.get("name")
+            begun = check_begun(*where, problem, scoring.sparing(problem), spares)
+            if chosen.on_blocks and self.truth == KEPT and scoring.could_spare and not (begun or spares):
+                warn_of_no_cache()
         study = study_for(scoring.sparing(problem) if spares else problem, settings, running.get("workers", 1))
         scoring.begin(study, spares)
         scoring.recall(study)
@@ -319,10 +325,9 @@ class Judging:
         try:
             result: Result = optimize(paid_study, scoring.outcome, **running)
             scoring.recall(study)
-            arms = scoring.without_false_means(result.arms, study)
         finally:
             scoring.end(study)
-        said: dict[str, Any] = {"cost": scoring.paid(study), "arms": arms}
+        said: dict[str, Any] = {"cost": scoring.paid(study)}
         if result.status == "complete":
             left = [name for name in problem.arms if name not in result.retired]
             said |= {"best": max(left, key=lambda name: scoring.kept_mean(problem, name)), "confidence": 1.0}

@@ -1,16 +1,20 @@
-"""What is refused before anything is paid for: no grader, none that is the truth, functions of something else."""
+"""What is refused before anything is paid for: graders without a truth, wrong functions, studies begun otherwise."""
 
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from mfbandit._checks import is_number
-from mfbandit.errors import InvalidInput
+from mfbandit.errors import InvalidInput, MfbanditError, ModelWarning, StudyError
 from mfbandit.judges._graders import Grader, Preference
+from mfbandit.model import Problem
+from mfbandit.study import load_study
+from mfbandit.study.api import DEFAULT_NAME
 
-__all__ = ["check_function", "check_graders"]
+__all__ = ["check_begun", "check_function", "check_graders", "warn_of_no_cache"]
 
 _RATER = "the number of the rater"
 
@@ -65,3 +69,45 @@ def check_function(function: Callable[..., Any], what: str, taken: list[str]) ->
     except TypeError as failure:
         order = ", in this order" if len(taken) > 1 else ""
         raise InvalidInput(f"{what} must be a function of {words}{order}: {failure}") from None
+
+
+def check_begun(storage: Any, name: str | None, plain: Problem, sparing: Problem, spares: bool) -> bool:
+    """Whether there is such a study; refuses to go on otherwise than it was begun.
+
+    Parameters
+    ----------
+    storage, name
+        Where the study is, and what it is called.
+    plain, sparing
+        The problem in which every answer is graded, and the one in which those that are equal are not.
+    spares
+        Which of the two is meant now.
+    """
+    called = DEFAULT_NAME if name is None else name
+    try:
+        study = load_study(storage, called)
+    except MfbanditError:
+        return False  # there is none, or whoever goes on with it is told why not
+    with study:
+        truth = study.made_with.problem.truth
+    if spares and truth == plain.truth:
+        raise StudyError(
+            f"study {called!r} was begun without a cache (or with same=None), so every answer is graded in it: leave "
+            "cache= out, or begin a new study (name=)"
+        )
+    if not spares and truth == sparing.truth:
+        raise StudyError(
+            f"study {called!r} was begun with a cache, which keeps the answers that it has compared: give the same "
+            "cache= and same= again, or begin a new study (name=)"
+        )
+    return True
+
+
+def warn_of_no_cache() -> None:
+    """Say what a stored study without a cache costs."""
+    warnings.warn(
+        "a stored study without cache= has every answer graded: give Judging a file, cache='answers.jsonl', to pay for "
+        "equal answers once",
+        ModelWarning,
+        stacklevel=4,
+    )

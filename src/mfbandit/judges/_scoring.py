@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import InvalidInput, StorageError, StudyError
@@ -13,11 +13,11 @@ from mfbandit.judges._grading import Grading, Task
 from mfbandit.judges._paid_study import told_pulls
 from mfbandit.judges._true_grades import EXPECTED, KEPT, Conditions, with_words
 from mfbandit.judges.kept import Subject, metered
-from mfbandit.model import Outcome, Problem, RewardKind
+from mfbandit.model import Outcome, Problem, RewardKind, counting_alike
 
 if TYPE_CHECKING:
     from mfbandit.model import Pull
-    from mfbandit.study import ArmResult, Study
+    from mfbandit.study import Study
 
 __all__ = ["Scoring"]
 
@@ -145,13 +145,16 @@ class Scoring:
 
         Whoever goes on with a stored study must find the answers that were compared.
         """
-        kept = not stored or self.grading.cache.path is not None
-        return self.grading.answering.shares and kept and not self.by_people
+        return self.could_spare and (not stored or self.grading.cache.path is not None)
+
+    @property
+    def could_spare(self) -> bool:
+        """Whether nobody need be asked where all answers are the same, if they are kept."""
+        return self.grading.answering.shares and not self.by_people
 
     def sparing(self, problem: Problem) -> Problem:
         """The problem in which items that all candidates left answer alike need no grader; its truth says so."""
-        words = f"{problem.truth}; an item that all candidates left answer alike counts {self.low:g} for each"
-        return with_words(problem, words)
+        return with_words(problem, counting_alike(problem.truth, self.low))
 
     def begin(self, study: Study, spares: bool) -> None:
         """Begin or go on with a study."""
@@ -205,17 +208,6 @@ class Scoring:
             self._lost.add(where)
             price = self.grading.answering.price
             self.grading.cache.keep_payment(study, price, "an answer that was not kept")
-
-    def without_false_means(self, arms: Iterable[ArmResult], study: Study) -> tuple[ArmResult, ...]:
-        """What is known of each arm, but for means that count items for which nobody was asked."""
-        if study.identity not in self.races:
-            return tuple(arms)
-        equal = {name: self.grading.cache.equal_blocks(study.identity, name)[:1] for name in self.grading.graders}
-
-        def true_mean(arm: ArmResult, name: str) -> float | None:
-            return None if any(block < arm.pulls[name] for block in equal[name]) else arm.means[name]
-
-        return tuple(replace(arm, means={name: true_mean(arm, name) for name in arm.means}) for arm in arms)
 
     # Policies that are no race
 

@@ -4,6 +4,7 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
+from mfbandit.model._block_declarations import counting_alike, counts_alike
 from mfbandit.model._fidelity import Fidelity, PerArm
 from mfbandit.model._outcome import Outcome
 from mfbandit.model._problem import Problem
@@ -28,6 +29,8 @@ __all__ = [
     "RewardKind",
     "TopM",
     "as_reward_kind",
+    "counting_alike",
+    "counts_alike",
     "first_difference",
     "make_pull",
     "read_question",

@@ -13,10 +13,28 @@ from mfbandit.model._reward_kinds import Bounded, Gaussian, RewardKind
 if TYPE_CHECKING:
     from mfbandit.model._problem import Problem
 
-__all__ = ["alone", "as_blocks", "check_blocks"]
+__all__ = ["alone", "as_blocks", "check_blocks", "counting_alike", "counts_alike"]
 
 #: A finite set is held in memory, with a place for every arm at every item.
 _MOST = 100_000_000
+
+_ALIKE = "; an item that all candidates left answer alike counts "
+
+
+def counting_alike(truth: str | None, low: float) -> str:
+    """The words for a truth of which some blocks are not measured, since all arms left are known to be equal there."""
+    return f"{truth or ''}{_ALIKE}{low:g} for each"
+
+
+def counts_alike(truth: str | None) -> bool:
+    """Whether these are such words: then differences of arms are right, and means of single arms say nothing.
+
+    Examples
+    --------
+    >>> counts_alike(counting_alike("the mean of all grades", 0.0)), counts_alike("the mean of all grades")
+    (True, False)
+    """
+    return truth is not None and _ALIKE in truth
 
 
 def as_blocks(blocks: object) -> int | str | None:

@@ -15,7 +15,7 @@ import numpy as np
 from mfbandit._optional import optional
 from mfbandit.certificate import Certificate, GoalCertificate, RaceCertificate
 from mfbandit.errors import StudyError
-from mfbandit.model import read_question
+from mfbandit.model import counts_alike, read_question
 from mfbandit.study._view import View
 from mfbandit.study.report._goal_words import GoalAnswer, goal_answer
 from mfbandit.study.report._result_words import sentence, shown_so_far
@@ -67,7 +67,7 @@ class ArmResult:
     pulls: dict[str, int]
     """Pulls by fidelity."""
     means: dict[str, float | None]
-    """Mean reward by fidelity; None where there is none."""
+    """Mean reward by fidelity; None where there is none, and where all who agreed on a block were not measured."""
     cost: float
     retired: str | None = None
     """Why the arm was given up."""
@@ -208,6 +208,11 @@ class Result:
         return self.certificate.get("kind") == "blocks"
 
     @property
+    def has_means(self) -> bool:
+        """Whether means of single arms are known: not where blocks on which all arms agreed were not measured."""
+        return not counts_alike(self.certificate.get("problem", {}).get("truth"))
+
+    @property
     def intervals(self) -> dict[str, tuple[float, float]]:
         """Bounds of the true means by arm."""
         return {arm.arm: (arm.low, arm.high) for arm in self.arms}
@@ -320,13 +325,15 @@ def _arms(view: View) -> tuple[ArmResult, ...]:
         spent += view.beyond
     # Places that are free have nothing to tell of.
     there = view.settings.arms_there or problem.n_arms
+    # Where blocks were not measured on which all arms are equal, a mean would lack them.
+    unknown = counts_alike(problem.truth)
     plain: list[Any] = [counts.tolist(), (counts - missing).tolist(), sums.tolist(), spent.tolist()]
     for arm, (name, pulled, known, totals, costs) in enumerate(
         zip(problem.arms[:there], *(part[:there] for part in plain), strict=True)
     ):
         pulls = dict(zip(names, pulled, strict=True))
         means = {
-            fidelity: float(view.problem.reward.from_unit(total / count)) if count else None
+            fidelity: float(view.problem.reward.from_unit(total / count)) if count and not unknown else None
             for fidelity, count, total in zip(names, known, totals, strict=True)
         }
         low, high = bounds.get(name, widest)

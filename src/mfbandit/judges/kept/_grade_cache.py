@@ -161,14 +161,6 @@ class GradeCache:
                 self._catch_up()
             return self._equal.get((study, grader, block))
 
-    def equal_blocks(self, study: str, grader: str) -> list[int]:
-        """The blocks of a study on which no grader was asked, from the first on."""
-        with self._lock:
-            self._catch_up()
-            return sorted(
-                block for (one, by, block), same in self._equal.items() if same and (one, by) == (study, grader)
-            )
-
     def keep_equal(self, study: str, grader: str, block: int, answer: str) -> str:
         """Say which one answer all give on a block, empty if they differ; returns what counts: who says it first."""
         self._append({"study": study, "grader": grader, "block": block, "equal": answer, "price": 0.0})

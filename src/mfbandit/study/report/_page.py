@@ -41,6 +41,8 @@ _STATUS = {
 }
 
 
+_MEANS = "the mean of its rewards and the number of pulls"
+_NO_MEANS = "the number of pulls (no means: where all that were left agreed, nobody was asked)"
 _BOUNDS = "<th>lower bound</th><th>upper bound</th>"
 
 
@@ -245,7 +247,7 @@ def _certificate(result: Result, study: Study | None) -> str:
     return (
         f"<section><h2>The certificate</h2><p><b>{escape(str(result.certificate.get('claim', '')))}</b></p>"
         f"<p>For each arm {about}, "
-        "and, at each fidelity, the mean of its rewards and the number of pulls.</p>"
+        f"and, at each fidelity, {_MEANS if result.has_means else _NO_MEANS}.</p>"
         "<div class='scroll'><table><thead><tr><th class='text'>arm</th><th class='text'>verdict</th>"
         f"<th>evidence{needed}</th>{bounds}"
         f"{head}<th>cost</th></tr></thead><tbody>{rows}</tbody></table></div>{_checkable(result)}</section>"
@@ -291,8 +293,7 @@ def _arm_row(arm: ArmResult, result: Result, names: list[str], beaten: dict[str,
     return (
         f"<tr{' class=best' if best else ''}><td class='text'>{escape(arm.arm)}</td>"
         f"<td class='text'>{escape(_verdict(arm, result, beaten))}</td><td>{evidence}</td>"
-        f"<td>{low}</td>"
-        f"<td>{high}</td>{cells}<td>{amount(arm.cost)}</td></tr>"
+        f"<td>{low}</td><td>{high}</td>{cells}<td>{amount(arm.cost)}</td></tr>"
     )
 
 
@@ -323,7 +324,9 @@ def _verdict(arm: ArmResult, result: Result, beaten: dict[str, Any] | None) -> s
 
 def _cell(arm: ArmResult, name: str) -> str:
     mean = arm.means[name]
-    return "&ndash;" if mean is None else f"{mean:.4g} <small>{arm.pulls[name]:,}</small>"
+    if mean is None:
+        return f"&ndash; <small>{arm.pulls[name]:,}</small>" if arm.pulls[name] else "&ndash;"
+    return f"{mean:.4g} <small>{arm.pulls[name]:,}</small>"
 
 
 def _settings(result: Result, study: Study | None) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mfbandit.core import PULLS
 from mfbandit.formatting import shown
+from mfbandit.model import counts_alike
 from mfbandit.storage import LEASE
 from mfbandit.study._history import views_along
 from mfbandit.study._lease_owner import Owners
@@ -278,22 +279,17 @@ def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
             }
         )
     for arm, why in list(view.retired.items())[: max(0, MOST_ARMS - len(found)) + 5]:
-        nothing = {
-            "index": arm,
-            "best": False,
-            "left": False,
-            "low": None,
-            "high": None,
-            "ahead": None,
-            "evidence": None,
-        }
+        nothing: dict[str, Any] = {"index": arm, "best": False, "left": False}
+        nothing |= dict.fromkeys(("low", "high", "ahead", "evidence"))
         empty = {"pulls": [], "means": [], "retired": _cut(why)}
         found.append({"arm": short(problem.arms[arm]), **nothing, **empty})
     return found
 
 
 def _mean(view: View, unit: float) -> float | None:
-    return None if math.isnan(unit) else float(view.problem.reward.from_unit(unit))
+    # Where blocks on which all arms agreed were not measured, means lack them.
+    unknown = math.isnan(unit) or counts_alike(view.settings.problem.truth)
+    return None if unknown else float(view.problem.reward.from_unit(unit))
 
 
 def _out(study_state: StudyState) -> list[Out]:
