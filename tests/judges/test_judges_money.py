@@ -224,6 +224,28 @@ def test_a_judging_in_many_runs_is_that_of_one(tmp_path, truth):
     assert mf.verify(part.certificate).valid
 
 
+def test_a_bill_says_what_all_runs_cost(tmp_path):
+    run = {"progress": False, "delta": 0.1, "storage": f"sqlite:///{tmp_path / 'study.db'}", "width": 1}
+
+    def setup():
+        grader = Grader("exact", lambda answer, item: float(item % 10 < answer), price=1.0)
+        return Judging({"a": 8, "b": 3}, range(60), [grader])
+
+    first = setup()
+    first.identify(max_cost=10, **run)
+    assert first.bill().sentence.startswith("Paid $10.00 for 10 gradings.")
+    second = setup()
+    result = second.identify(**run)
+    assert (result.status, result.cost) == ("certified", 10.0 + second.bill().total)
+    assert f"in this run (${result.cost:.2f} in all runs of the study) for" in second.bill().sentence
+
+
+def test_settings_that_are_none_are_refused():
+    setup = Judging(["a", "b"], range(6), [Grader("judge", lambda answer, item: 0.5, price=1.0)])
+    with pytest.raises(InvalidInput, match=r"no setting 'confidence': say delta=0.05 for a confidence of 95%"):
+        setup.identify(confidence=0.95)
+
+
 def test_a_grade_that_cannot_be_had_counts_as_the_worst():
     def grade(answer, item):
         if item == 3 and answer == "good":

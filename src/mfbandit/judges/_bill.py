@@ -11,6 +11,10 @@ from mfbandit.judges._graders import Grader
 __all__ = ["Account", "Bill", "GraderBill"]
 
 
+#: Rounding that sums of prices may differ by.
+_SLACK = 1e-9
+
+
 @dataclass
 class Account:
     """What was paid and what was spared, by grader."""
@@ -87,9 +91,12 @@ class Bill:
     at_full_price: float = 0.0
     """What the same pulls would have cost with nothing kept; what a study counts."""
 
+    in_all_runs: float | None = None
+    """What the last study has cost in all its runs, those before this one among them; None before the first."""
+
     @property
     def total(self) -> float:
-        """All that was paid."""
+        """All that was paid in this run: since the `Judging` was made."""
         return sum(one.cost for one in self.graders) + self.answers * self.answer_price
 
     @property
@@ -110,8 +117,11 @@ class Bill:
         more = f"; {cached:,} more came from the cache" if cached else ""
         more += f"; {equal:,} were not needed, since answers were the same" if equal else ""
         everything = self.money(self.everything_cost)
+        runs = ""
+        if self.in_all_runs is not None and self.in_all_runs > self.total * (1.0 + _SLACK):
+            runs = f" in this run ({self.money(self.in_all_runs)} in all runs of the study)"
         return (
-            f"Paid {self.money(self.total)} for {paid:,} grading{'' if paid == 1 else 's'}{more}. To grade "
+            f"Paid {self.money(self.total)}{runs} for {paid:,} grading{'' if paid == 1 else 's'}{more}. To grade "
             f"every item for every candidate by {self.truest!r} would cost {everything}."
         )
 
@@ -134,6 +144,7 @@ class Bill:
         """The bill as a plain JSON object."""
         return {
             "total": self.total,
+            "in_all_runs": self.in_all_runs,
             "at_full_price": self.at_full_price,
             "currency": self.currency,
             "everything_cost": self.everything_cost,

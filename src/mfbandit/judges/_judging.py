@@ -27,7 +27,7 @@ from mfbandit.judges._graders import (
 )
 from mfbandit.judges._grading import Grading
 from mfbandit.judges._paid_study import PaidStudy
-from mfbandit.judges._refusals import check_begun, check_function, check_graders, warn_of_no_cache
+from mfbandit.judges._refusals import check_begun, check_function, check_graders, check_settings, warn_of_no_cache
 from mfbandit.judges._scoring import Scoring
 from mfbandit.judges._true_grades import KEPT, Conditions, judged_problem
 from mfbandit.judges.kept import GradeCache
@@ -128,6 +128,7 @@ class Judging:
             check_function(same, "same", ["an answer", "another answer"])
         self.currency = currency
         self.truth = truth
+        self._in_all_runs: float | None = None
         conditions = Conditions(truth, self.items, opponents_of(self.graders, self.candidates))
         fidelities = [one.fidelity(float(answer_price)) for one in self.graders.values()]
         self.problem = judged_problem(self.candidates, fidelities, reward, conditions)
@@ -255,7 +256,7 @@ class Judging:
         return Comparison.of(new, old, float(margin), self._run(problem, scoring, max_cost, settings))
 
     def bill(self) -> Bill:
-        """What was paid so far, by grader."""
+        """What was paid since this `Judging` was made, by grader; its sentence says what all runs of a study cost."""
         account, answering = self._scoring.grading.account, self._scoring.grading.answering
         return Bill(
             graders=tuple(
@@ -278,6 +279,7 @@ class Judging:
             items=len(self.items),
             all_answers=len(self.candidates) * len(self.items),
             at_full_price=account.at_full_price,
+            in_all_runs=self._in_all_runs,
         )
 
     def _check_people(self, scoring: Scoring, is_race: bool) -> None:
@@ -292,6 +294,7 @@ class Judging:
         """Run a study of a problem whose pulls are scored."""
         limit = math.inf if max_cost in (None, math.inf) else as_positive(max_cost, "max_cost", InvalidInput)
         running = {name: settings.pop(name) for name in inspect.signature(optimize).parameters if name in settings}
+        check_settings(settings)
         chosen = read_policy(settings.get("policy") or default_policy(problem))
         if chosen.objective == "regret":
             raise InvalidInput(
@@ -327,7 +330,8 @@ class Judging:
             scoring.recall(study)
         finally:
             scoring.end(study)
-        said: dict[str, Any] = {"cost": scoring.paid(study)}
+        self._in_all_runs = scoring.paid(study)
+        said: dict[str, Any] = {"cost": self._in_all_runs}
         if result.status == "complete":
             left = [name for name in problem.arms if name not in result.retired]
             said |= {"best": max(left, key=lambda name: scoring.kept_mean(problem, name)), "confidence": 1.0}

@@ -11,10 +11,10 @@ from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput, MfbanditError, ModelWarning, StudyError
 from mfbandit.judges._graders import Grader, Preference
 from mfbandit.model import Problem
-from mfbandit.study import load_study
+from mfbandit.study import create_study, load_study
 from mfbandit.study.api import DEFAULT_NAME
 
-__all__ = ["check_begun", "check_function", "check_graders", "warn_of_no_cache"]
+__all__ = ["check_begun", "check_function", "check_graders", "check_settings", "warn_of_no_cache"]
 
 _RATER = "the number of the rater"
 
@@ -69,6 +69,22 @@ def check_function(function: Callable[..., Any], what: str, taken: list[str]) ->
     except TypeError as failure:
         order = ", in this order" if len(taken) > 1 else ""
         raise InvalidInput(f"{what} must be a function of {words}{order}: {failure}") from None
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse what neither a study nor a run can be told.
+
+    Examples
+    --------
+    >>> check_settings({"confidence": 0.95})
+    Traceback (most recent call last):
+    mfbandit.errors.InvalidInput: a study has no setting 'confidence': say delta=0.05 for a confidence of 95%
+    """
+    known = inspect.signature(create_study).parameters
+    for name in settings:
+        if name not in known:
+            hint = ": say delta=0.05 for a confidence of 95%" if name == "confidence" else ""
+            raise InvalidInput(f"a study has no setting {name!r}{hint}")
 
 
 def check_begun(storage: Any, name: str | None, plain: Problem, sparing: Problem, spares: bool) -> bool:
