@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfbandit._optional import optional
-from mfbandit.formatting import shortened
+from mfbandit.formatting import shortened, told_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ __all__ = [
     "matplotlib_or_explain",
     "set_title",
     "short_label",
+    "short_labels",
     "short_names",
     "spread",
 ]
@@ -160,6 +161,12 @@ def _top(places: Sequence[float], block: list[int], need: float) -> float:
 
 
 _LONGEST_LABEL = 36
+
+
+def short_labels(names: Sequence[str]) -> list[str]:
+    """Labels of arms that can be told apart."""
+    known = told_apart([" ".join(name.split()) for name in names], _LONGEST_LABEL)
+    return [short_label(known[" ".join(name.split())]) for name in names]
 
 
 def short_label(text: str) -> str:

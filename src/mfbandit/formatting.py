@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import takewhile
 
-__all__ = ["amount", "duration", "floored", "percent", "shortened", "shown"]
+__all__ = ["amount", "duration", "floored", "percent", "shortened", "shown", "told_apart"]
 
 _WIDEST = 40
 
@@ -19,6 +21,29 @@ def shown(name: str, widest: int = _WIDEST) -> str:
     """
     plain = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
     return plain if len(plain) <= widest else plain[: widest - 1] + "…"
+
+
+def told_apart(names: Iterable[str], widest: int = _WIDEST) -> dict[str, str]:
+    """Names as they can stand in one line each, by name: those that begin alike without their common beginning.
+
+    Examples
+    --------
+    >>> told_apart(["You are helpful. Say yes or no.", "You are helpful. Be brief.", "short"], 16)
+    {'You are helpful. Say yes or no.': '…Say yes or no.', 'You are helpful. Be brief.': '…Be brief.', 'short': 'short'}
+    """
+    found = {name: shown(name, widest) for name in names}
+    alike: dict[str, list[str]] = {}
+    for name, label in found.items():
+        alike.setdefault(label, []).append(name)
+    for same in alike.values():
+        common = sum(1 for _ in takewhile(lambda letters: len(set(letters)) == 1, zip(*same, strict=False)))
+        if len(same) > 1 and common:
+            # From the beginning of a word on, if that is near.
+            word = same[0][:common].rfind(" ") + 1
+            start = word if 2 * word > common else common
+            rests = told_apart([name[start:] for name in same], widest - 1)
+            found |= {name: f"…{rests[name[start:]]}" for name in same}
+    return found
 
 
 def percent(value: float) -> str:

@@ -41,7 +41,7 @@ def test_lines_tell_pulls_money_the_best_its_confidence_and_what_is_to_come(play
     assert f"{view.pulls} pulls (3 running), spent {view.cost:g} of 900, {900 - view.cost:g} left" in said
     assert f"best {view.best}, " in said
     assert "confidence " in said
-    assert "% → 95%" in said
+    assert "% (95% asked for)" in said
     assert lines.due > display._FIRST_LINE
 
 

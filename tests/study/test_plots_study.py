@@ -1,13 +1,17 @@
 import math
+import random
 
 import pytest
 
 import mfbandit as mf
+from mfbandit.cli._result_text import print_result
 from mfbandit.errors import InvalidInput
+from mfbandit.formatting import told_apart
 from mfbandit.simulation._run_plots import cost_against_confidence
 from mfbandit.study import ArmResult, create_study
 from mfbandit.study._history import Moment
 from mfbandit.study.report import _study_plots as plots_study
+from mfbandit.study.report._page import answer
 
 
 @pytest.fixture
@@ -65,3 +69,49 @@ def test_cost_against_confidence():
 def test_differences_need_blocks(pair):
     with pytest.raises(InvalidInput, match="not on blocks"):
         plots_study.differences(create_study(pair).result())
+
+
+ENDS = ("Be brief.", "Think first.", "Say why.")
+LONG = [f"You are a helpful assistant that classifies reviews. {end}" for end in ENDS]
+
+
+def close_race():
+    """A race whose best arm is shown, though the bounds of all differences at once reach below 0."""
+    hardness = [random.Random(number).random() for number in range(400)]
+    skill = dict(zip(LONG, (0.8, 0.6, 0.4), strict=True))
+    problem = mf.Problem(LONG, [("exact", 1.0)], reward="bernoulli", blocks=400)
+    return mf.identify(problem, lambda pull: float(skill[pull.arm] > hardness[pull.block]), progress=False)
+
+
+def test_arms_that_are_beaten_are_in_colour():
+    result = close_race()
+    assert result.status == "certified"
+    assert min(low for low, _ in result.differences.values()) < 0.0
+    (axes,) = plots_study.differences(result).axes
+    assert {line.get_color() for line in axes.lines if line.get_linewidth() == 5} == {plots_study.BEST}
+    assert "shown not to be better" in axes.get_xlabel()
+
+
+def test_long_names_can_be_told_apart(capsys):
+    result = close_race()
+    (axes,) = plots_study.differences(result).axes
+    assert {label.get_text() for label in axes.get_yticklabels()} == {"…Think first.", "…Say why."}
+    assert str(result).startswith("'…Be brief.' is the best")
+    print_result(result)
+    said = capsys.readouterr().out
+    assert all(said.count(end) for end in ("…Be brief. *", "…Think first.", "…Say why."))
+
+
+def test_names_that_cannot_be_cut_stay():
+    alike = ["a" * 60 + "b" * 60, "a" * 60 + "b" * 60 + "c", "a" * 59 + "c", "x\n", "x\\n"]
+    known = told_apart(alike, 20)
+    assert len({known[name] for name in alike[:3]}) == 3
+    assert all(len(label) <= 20 and label.isprintable() for label in known.values())
+
+
+def test_a_tie_is_called_one():
+    problem = mf.Problem(["a", "b", "c"], [("exact", 1.0)], reward="bernoulli", blocks=20)
+    result = mf.identify(problem, lambda pull: float(pull.arm != "c" and pull.block % 2), progress=False)
+    other = "b" if result.best == "a" else "a"
+    assert result.sentence.startswith(f"{result.best!r} is as good as any, and exactly equal to {other!r}, with confid")
+    assert f"{result.best!r} is the best, and 1 other is equal, with a confidence of at least" in answer(result)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from mfbandit.cli._output import print_table
-from mfbandit.formatting import amount, shown
+from mfbandit.formatting import amount, shown, told_apart
 
 if TYPE_CHECKING:
     from mfbandit.study import ArmResult, Result
@@ -35,9 +35,10 @@ def print_result(result: Result) -> None:
     said = ("verdict",) if result.goal is not None else ()
     ahead = (known,) if result.differences or not said else ()
     headings = ("arm", *said, *ahead, *(shown(name, 16) for name in fidelities), "cost")
+    labels = told_apart([arm.arm for arm in result.arms], 24)
     rows = [
         (
-            shown(arm.arm, 24) + (" *" if arm.arm == result.best or arm.arm in result.answer else ""),
+            labels[arm.arm] + (" *" if arm.arm == result.best or arm.arm in result.answer else ""),
             *((result.verdicts.get(arm.arm, "the control"),) if said else ()),
             *((_known(result, arm),) if ahead else ()),
             *(f"{count:,}" for count in arm.pulls.values()),
@@ -54,8 +55,9 @@ def print_result(result: Result) -> None:
         headings, rows, title=f"{what}, and pulls by fidelity:" if ahead else "Verdicts, and pulls by fidelity:"
     )
     if result.tied:
-        equal = ", ".join(repr(shown(arm)) for arm in result.tied)
-        print(f"Exactly as good on all blocks as {shown(result.best or '')!r}: {equal}.")
+        named = told_apart([arm.arm for arm in result.arms])
+        equal = ", ".join(repr(named[arm]) for arm in result.tied)
+        print(f"Exactly as good on all blocks as {named[result.best or '']!r}: {equal}.")
     if result.unfinished:
         were = "evaluations were" if result.unfinished > 1 else "evaluation was"
         more = amount(result.unfinished_cost)

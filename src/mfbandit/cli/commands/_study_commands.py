@@ -114,7 +114,7 @@ def ask(
 
     Example: [bold]mfbandit ask judges.db -n 4 --json[/bold]
     """
-    from mfbandit.formatting import shown
+    from mfbandit.formatting import shown, told_apart
 
     opened = open_stored(storage, study, patience, allow_changed_policy)
     pulls = opened.ask(n, lease_seconds=lease, people=people)
@@ -122,12 +122,12 @@ def ask(
     if json:
         print_json({"status": where, "pulls": [_plain(pull) for pull in pulls]})
     elif pulls:
-        on_blocks = pulls[0].block is not None
+        on_blocks, labels = pulls[0].block is not None, told_apart(opened.problem.arms)
         headings = ("pull", "arm", "fidelity", *(("block", "its seed") if on_blocks else ("seed", "index")), "cost")
         rows = [
             (
                 str(p.id),
-                shown(p.arm),
+                labels[p.arm],
                 shown(p.fidelity),
                 *((str(p.block), str(p.block_seed)) if on_blocks else (str(p.seed), str(p.index))),
                 amount(p.cost),
@@ -202,7 +202,10 @@ def retry(
 def best(
     storage: StorageUrl, study: StudyName = None, json: Json = False, patience: Patience = PATIENCE_SECONDS
 ) -> None:
-    """Print the best arm so far, or what was asked, and how sure it is; exit code 1 if there is none yet.
+    """Print the best arm so far, or what was asked, and how sure it is.
+
+    Exit code 1 only if there is no result at all: an answer that is not sure yet has 0. Scripts read status and
+    confidence of [bold]--json[/bold], or use [bold]mfbandit verify[/bold].
 
     Example: [bold]mfbandit best judges.db[/bold]
     """

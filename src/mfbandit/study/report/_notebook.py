@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from mfbandit.formatting import amount, floored, shown
+from mfbandit.formatting import amount, floored, shown, told_apart
 from mfbandit.study.report._snapshot import snapshot
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def study_html(study: Study) -> str:
         facts.append(f"about {amount(found['remaining_cost'], 2)} to go")
     arms = [arm for arm in found["arms"] if arm["retired"] is None][:_MOST_ARMS]
     scale = _scale([end for arm in arms for end in _ends(arm, found["on_blocks"]) or ()])
-    rows = "".join(_row(arm, found["on_blocks"], scale) for arm in arms)
+    labels = told_apart(arm["arm"] for arm in found["arms"])
+    rows = "".join(_row({**arm, "arm": labels[arm["arm"]]}, found["on_blocks"], scale) for arm in arms)
     title = "the leader is ahead by" if found["on_blocks"] else "true mean"
     more = found["n_arms"] - len(arms)
     rest = f"<p style='opacity:.7;margin:.3em 0'>{more:,} more arms are not shown.</p>" if more > 0 else ""
@@ -77,5 +78,5 @@ def _row(arm: dict[str, Any], on_blocks: bool, scale: tuple[float, float]) -> st
         )
         numbers = amount(ends[0]), amount(ends[1])
     weight = ";font-weight:600" if arm["best"] else "" if arm["left"] else ";opacity:.6"
-    cells = [escape(shown(arm["arm"])), picture, *numbers, f"{sum(arm['pulls']):,}"]
+    cells = [escape(arm["arm"]), picture, *numbers, f"{sum(arm['pulls']):,}"]
     return "<tr>" + "".join(f"<td style='{_CELL}{weight}'>{cell}</td>" for cell in cells) + "</tr>"

@@ -39,8 +39,6 @@ _STATUS = {
     "failed": "failed",
     "cancelled": "was cancelled",
 }
-
-
 _MEANS = "the mean of its rewards and the number of pulls"
 _NO_MEANS = "the number of pulls (no means: where all that were left agreed, nobody was asked)"
 _BOUNDS = "<th>lower bound</th><th>upper bound</th>"
@@ -74,6 +72,8 @@ class Answered(NamedTuple):
     pulls: int
     epsilon: float
     goal_answer: GoalAnswer | None = None
+    tied: tuple[str, ...] = ()
+    delta: float = 0.0
 
 
 def answer(result: Result | Answered) -> str:
@@ -94,8 +94,10 @@ def answer(result: Result | Answered) -> str:
     if result.best is None:
         return f"There is no answer yet: the study {status}."
     near = f" or within {result.epsilon:g} of the best" if result.epsilon else ""
+    near += f", and {len(result.tied)} other{'s are' if len(result.tied) > 1 else ' is'} equal" if result.tied else ""
     if result.status == "certified":
         sure = floored(result.confidence)
+        sure += f" ({1.0 - result.delta:.4g} was asked for)"
         return f"{result.best!r} is the best{near}, with a confidence of at least {sure}. It cost {spent}."
     if result.status == "budget":
         return f"{result.best!r} did best while a budget was spent: {spent}."
@@ -187,12 +189,8 @@ def _known(result: Result, truth: str | None) -> str:
         title, alternative = "What is known of each arm", "Bounds of every arm's true mean"
         least = next((one.low for one in result.arms if one.arm == result.best), math.inf)
         out = [one for one in result.arms if one.retired is None and one.arm not in (*result.left, result.best)]
-        facts = [
-            "Bounds of the true means.",
-            holds,
-            *no_better_by(result),
-            *([OVERLAP] if any(one.high >= least for one in out) else []),
-        ]
+        overlap = [OVERLAP] if any(one.high >= least for one in out) else []
+        facts = ["Bounds of the true means.", holds, *no_better_by(result), *overlap]
         return _section(title, " ".join(facts), intervals(result, truth=truth), alternative)
     if not result.differences:
         return ""
@@ -246,8 +244,7 @@ def _certificate(result: Result, study: Study | None) -> str:
         )
     return (
         f"<section><h2>The certificate</h2><p><b>{escape(str(result.certificate.get('claim', '')))}</b></p>"
-        f"<p>For each arm {about}, "
-        f"and, at each fidelity, {_MEANS if result.has_means else _NO_MEANS}.</p>"
+        f"<p>For each arm {about}, and, at each fidelity, {_MEANS if result.has_means else _NO_MEANS}.</p>"
         "<div class='scroll'><table><thead><tr><th class='text'>arm</th><th class='text'>verdict</th>"
         f"<th>evidence{needed}</th>{bounds}"
         f"{head}<th>cost</th></tr></thead><tbody>{rows}</tbody></table></div>{_checkable(result)}</section>"

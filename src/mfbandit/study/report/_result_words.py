@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mfbandit.formatting import amount, percent, shown
+from mfbandit.formatting import amount, percent, shown, told_apart
 
 if TYPE_CHECKING:
     from mfbandit.study._result import Result
@@ -30,21 +30,22 @@ _MOST_NAMED = 5
 def sentence(result: Result) -> str:
     """Say in one sentence what a study found."""
     spent = f"{result.pulls:,} pulls that cost {amount(result.cost)}"
-    goal = result.goal_answer
+    goal, labels = result.goal_answer, told_apart(arm.arm for arm in result.arms)
     if goal is not None:
         sure = f"at least {percent(1.0 - result.delta)}" if goal.sure_so_far else percent(result.confidence)
         found = f"{goal.so_far}, with confidence {sure}"
     elif result.best is None:
         found = "there is no answer yet"
     else:
-        found = f"the best so far is {shown(result.best)!r}, with confidence {percent(result.confidence)}"
+        found = f"the best so far is {labels[result.best]!r}, with confidence {percent(result.confidence)}"
     if result.status == "certified" and goal is not None:
         said = goal.settled[:1].upper() + goal.settled[1:]
         return f"{said}, with confidence at least {percent(1.0 - result.delta)}, after {spent}."
     if result.status == "certified":
         near = f"is within {amount(result.epsilon)} of the best" if result.epsilon else "is the best"
+        near = f"is as good as any, and exactly equal to {_listed(result.tied, labels)}" if result.tied else near
         sure = percent(1.0 - result.delta)
-        return f"{shown(result.best or '')!r} {near}, with confidence at least {sure}, after {spent}."
+        return f"{labels[result.best or '']!r} {near}, with confidence at least {sure}, after {spent}."
     if result.status == "answered":
         return f"{result.policy} stopped by itself after {spent}, without a certificate; {found}."
     if result.status == "budget":
@@ -70,16 +71,18 @@ def shown_so_far(result: Result) -> list[str]:
         return goal.what_is_left(len(result.verdicts), result.remaining_cost)
     if result.best is None:
         return []
+    labels = told_apart(arm.arm for arm in result.arms)
+    best = labels[result.best]
     racing = [arm.arm for arm in result.arms if arm.arm not in result.retired]
     out = [name for name in racing if name not in result.left]
     left = [name for name in result.left if name != result.best]
     said = []
     if left:
-        named = f": {_listed(out)}" if out else ""
+        named = f": {_listed(out, labels)}" if out else ""
         said.append(f"{len(out)} of {len(racing)} arms are shown not to be the best{named}.")
-        said.append(f"{_listed(left)} may be better than {shown(result.best)!r}.")
+        said.append(f"{_listed(left, labels)} may be better than {best!r}.")
     if result.regret_bound is not None:
-        said.append(f"No arm is better than {shown(result.best)!r} by more than {amount(result.regret_bound)}.")
+        said.append(f"No arm is better than {best!r} by more than {amount(result.regret_bound)}.")
     else:
         said.append("By how much another arm may be better is not known yet.")
     if result.remaining_cost is not None:
@@ -89,10 +92,10 @@ def shown_so_far(result: Result) -> list[str]:
     return said
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Some names, and how many more there are."""
+def _listed(names: Sequence[str], labels: Mapping[str, str]) -> str:
+    """Some names as they are shown, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(repr(shown(name)) for name in names[:_MOST_NAMED]) + more
+    return ", ".join(repr(labels[name]) for name in names[:_MOST_NAMED]) + more
 
 
 def no_better_by(result: Result) -> list[str]:

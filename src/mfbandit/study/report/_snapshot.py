@@ -199,6 +199,7 @@ def _spent(view: View) -> Any:
 def _summary(study: Study, view: View) -> dict[str, Any]:
     best, confidence, asked = view.best, view.confidence, view.settings.question
     facts = Answered(view.status, best, confidence, view.cost, view.pulls, view.settings.epsilon)
+    facts = facts._replace(delta=view.settings.delta, tied=view.tied if view.status == "certified" else ())
     if asked is not None and view.verdicts is not None:
         names = view.settings.problem.arms
         words = {names[arm]: word for arm, word in view.verdicts.words.items()}

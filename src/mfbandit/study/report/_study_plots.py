@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mfbandit.model import Problem
     from mfbandit.study._history import Moment
     from mfbandit.study._result import ArmResult, Result
-from mfbandit._plot_style import short_label
+from mfbandit._plot_style import short_label, short_labels
 
 __all__ = ["confidence_over_cost", "differences", "intervals", "spend"]
 
@@ -69,7 +69,7 @@ def intervals(result: Result, *, truth: str | None = None, title: str = "") -> F
         mean = None if truth is None else arm.means.get(truth)
         if mean is not None:
             axes.plot([mean], [height], "o", color="white", markeredgecolor=INK, markersize=5, zorder=3)
-    axes.set_yticks(range(len(arms)), [short_label(arm.arm) for arm in arms])
+    axes.set_yticks(range(len(arms)), short_labels([arm.arm for arm in arms]))
     axes.set_ylim(-0.7, len(arms) - 0.3)
     dotted = truth is not None and any(arm.means.get(truth) is not None for arm in arms)
     axes.set_xlabel(f"true mean\n(dots: measured by {short_label(truth or '')})" if dotted else "true mean")
@@ -94,7 +94,9 @@ def differences(result: Result, *, title: str = "") -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Of more than 40 arms only the closest are shown.
+        Of more than 40 arms only the closest are shown. In colour are those that are shown not to be better; their
+        bounds may reach below 0, since these hold for all pairs of arms at once, which takes more evidence. Beside a
+        control, in colour are those that it is ahead of.
     """
     if not result.differences:
         raise InvalidInput(
@@ -106,15 +108,20 @@ def differences(result: Result, *, title: str = "") -> Figure:
     reach = min(0.0, *finite) - margin, max(0.0, *finite) + margin
     figure, (axes,) = canvas(1, width=6.4)
     figure.set_size_inches(6.4, 1.3 + 0.3 * max(3, len(shown)))
-    for height, (_, (low, high)) in enumerate(shown):
+    for height, (arm, (low, high)) in enumerate(shown):
         ends = max(low, reach[0]), min(high, reach[1])
-        colour = BEST if low > 0.0 else OTHER
+        # An arm can be beaten although the bounds of all differences at once reach below 0.
+        beaten = low > 0.0 if result.goal is not None else arm not in result.left
+        colour = BEST if beaten else OTHER
         axes.plot(ends, [height, height], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
     axes.axvline(0.0, color=INK, linewidth=0.8)
-    axes.set_yticks(range(len(shown)), [short_label(arm) for arm, _ in shown])
+    names = [*(arm for arm, _ in shown), result.reference or ""]
+    *labels, first = short_labels(names)
+    axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_xlim(*reach)
-    axes.set_xlabel(f"{short_label(result.reference or '')}\nis ahead by (in colour: more than 0)")
+    meant = "more than 0" if result.goal is not None else "shown not to be better"
+    axes.set_xlabel(f"{first}\nis ahead by (in colour: {meant})")
     axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)
     left_out = len(result.differences) - len(shown)

@@ -147,7 +147,7 @@ class _Report(ABC):
         """How sure the study is."""
         if self.spends:
             return f"{self.share(view):.0%} of the budget"
-        return f"confidence {percent(view.confidence)} → {percent(self.target)}"
+        return f"confidence {percent(view.confidence)} ({percent(self.target)} asked for)"
 
     def facts(self, view: View) -> list[str]:
         """Pulls, money, the best arm and what is to come."""
