@@ -8,6 +8,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit import algorithms
+from mfbandit.cli import main
 from mfbandit.cli._study_file import read_study_file
 from mfbandit.core import arrays, new_state
 
@@ -91,8 +92,6 @@ def test_the_citation_has_what_the_format_requires():
 
 
 def test_the_docs_warn_of_what_runs_code(capsys):
-    from mfbandit.cli import main
-
     studies = (DOCS / "studies.md").read_text()
     assert "**A study file runs code.**" in studies
     assert "sh -c 'judge \"$MFBANDIT_ARM\"'" in studies
@@ -109,15 +108,20 @@ def test_lower_bounds_are_plain():
     assert all(re.fullmatch(r"[a-z-]+(\[[a-z0-9]+\])?==[0-9.]+", pin) for pin in pins)
 
 
-def test_the_page_about_judges(capsys):
-    code = "".join(re.findall(r"```python\n(.*?)```", (DOCS / "judges.md").read_text(), flags=re.DOTALL))
+def test_the_page_about_judges_prints_what_stands_below_its_code(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "judges.md").read_text()
+    code, printed = ("".join(re.findall(rf"```{kind}\n(.*?)```", text, flags=re.DOTALL)) for kind in ("python", "text"))
     exec(compile(code, "judges.md", "exec"), {})
-    first, bill, labelled, preferred, gate = capsys.readouterr().out.splitlines()
-    assert first == "step by step certified"
-    assert bill.startswith("Paid $")
-    assert labelled.startswith("step by step people: $")
-    assert preferred == "step by step step by step"
-    assert gate.startswith("not worse 'careful' is not worse than 'short' by more than 0.05, with confidence 0.95: the")
+    assert capsys.readouterr().out.split() == printed.split()
+    (shell,) = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
+    for line in shell.splitlines():
+        command, _, file = line.partition(" > ")
+        assert main(command.split()[1:]) == 0, line
+        said = capsys.readouterr().out
+        if file:
+            Path(file).write_text(said)
+    assert Path("report.html").exists()
 
 
 def test_the_page_about_blocks(tmp_path, capsys):

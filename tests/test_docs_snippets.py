@@ -33,6 +33,7 @@ RUN = {
     ("goals.md", "python"): "test_docs.py",
     ("index.md", "sh"): "test_package.py",
     ("judges.md", "python"): "test_docs.py",
+    ("judges.md", "sh"): "test_docs.py",
     ("logs.md", "python"): "logs/test_inspect_logs.py",
     ("logs.md", "sh"): "test_docs_snippets.py",
     ("new_algorithm.md", "python"): "test_docs.py",

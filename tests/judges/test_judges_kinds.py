@@ -151,6 +151,7 @@ def test_a_cheap_judge_stays_in_use_beside_labels_per_item():
 
     people = Grader("people", matches, price=50.0, per_item=True, label=lambda item: RIGHT[item])
     setup = judging([Grader("judge", judge, price=0.01, bias=0.2, pair_bias=0.1), people], reward="bernoulli")
+    assert "was not asked" not in setup.bill().sentence
     result = setup.identify(progress=False)
     paid = {one.name: one.paid for one in setup.bill().graders}
     assert result.best == "good"

@@ -11,6 +11,8 @@ from mfbandit.judges._graders import Grader
 __all__ = ["Account", "Bill", "GraderBill"]
 
 
+#: Why a cheap grader was passed over.
+_NOT_ASKED = "was not asked: by its price and its bias bound it would not have saved anything"
 #: Rounding that sums of prices may differ by.
 _SLACK = 1e-9
 
@@ -60,6 +62,11 @@ class GraderBill:
         return self.price * self.paid
 
     @property
+    def asked(self) -> bool:
+        """Whether it was needed at all, paid for or not."""
+        return bool(self.paid or self.cached or self.equal)
+
+    @property
     def unit(self) -> str:
         """What is paid for."""
         return "labelled item" if self.per_item else "grading"
@@ -74,6 +81,9 @@ class Bill:
     >>> bill = Bill((GraderBill("judge", 0.01, 50, 7), GraderBill("human", 2.0, 3, 0)), 0, 0.0, "human", 500)
     >>> round(bill.total, 2), bill.money(bill.everything_cost)
     (6.5, '$1,000.00')
+    >>> labels = (GraderBill("judge", 0.01, 0, 0), GraderBill("human", 2.0, 3, 0))
+    >>> Bill(labels, 0, 0.0, "human", 500).sentence.partition(" 'judge' ")[2]
+    'was not asked: by its price and its bias bound it would not have saved anything.'
     """
 
     graders: tuple[GraderBill, ...]
@@ -122,7 +132,16 @@ class Bill:
             runs = f" in this run ({self.money(self.in_all_runs)} in all runs of the study)"
         return (
             f"Paid {self.money(self.total)}{runs} for {paid:,} grading{'' if paid == 1 else 's'}{more}. To grade "
-            f"every item for every candidate by {self.truest!r} would cost {everything}."
+            f"every item for every candidate by {self.truest!r} would cost {everything}.{self._not_asked}"
+        )
+
+    @property
+    def _not_asked(self) -> str:
+        """Which graders were not asked although others were."""
+        if not any(one.asked for one in self.graders):
+            return ""
+        return "".join(
+            f" {one.name!r} {_NOT_ASKED}." for one in self.graders if not one.asked and one.name != self.truest
         )
 
     @property
