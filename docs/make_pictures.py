@@ -90,19 +90,20 @@ def race() -> None:
         asked = len(seen[prompt])
         shares = np.cumsum(seen[prompt]) / np.arange(1, asked + 1)
         axes.plot(np.arange(8, asked + 1), shares[7:], color=colour, linewidth=3 if prompt == best else 1.6)
-        ending = "not 0.02 better" if asked == len(seen[best]) else f"out after {asked}"
+        ending = "at most 0.02 better" if asked == len(seen[best]) else f"out after {asked}"
         label = f"{prompt}: {'the best' if prompt == best else ending}"
         axes.plot([asked], [shares[-1]], "o", color=colour, markersize=5)
         heights.append((shares[-1], asked, label, colour))
     previous = 0.0
     for height, asked, label, colour in sorted(heights):
         previous = max(height, previous + 0.035)
-        axes.annotate(
-            label, (asked, previous), (8, 0), textcoords="offset points", color=colour, va="center", fontsize=10
-        )
-    axes.set_xlim(0, 1.55 * max(len(rewards) for rewards in seen.values()))
+        # What ends far to the right has its words above or below its line.
+        place, side = ((8, 0), "left") if asked < 300 else ((4, 12 if label.endswith("best") else -15), "right")
+        words = {"color": colour, "va": "center", "ha": side, "fontsize": 10}
+        axes.annotate(label, (asked, previous), place, textcoords="offset points", **words)
+    axes.set_xlim(0, 600)
     axes.set_ylim(min(height for height, *_ in heights) - 0.08, 1.0)
-    axes.set_xlabel("questions graded (the same for all)")
+    axes.set_xlabel("questions graded, of 600 (the same for all)")
     axes.set_ylabel("right so far")
     print(study.result())
     figure.savefig(PICTURES / "race.png")

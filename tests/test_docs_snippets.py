@@ -31,6 +31,7 @@ RUN = {
     ("budget.md", "python"): "test_docs.py",
     ("certificates.md", "sh"): "test_docs_snippets.py",
     ("goals.md", "python"): "test_docs.py",
+    ("index.md", "python"): "test_docs.py",
     ("index.md", "sh"): "test_package.py",
     ("judges.md", "python"): "test_docs.py",
     ("judges.md", "sh"): "test_docs.py",

@@ -1,4 +1,4 @@
-"""``mfbandit demo``: the main job, from a study to a report, in seconds."""
+"""``mfbandit demo``: the main job, from a study to a report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def demo(
     workers: Annotated[int, typer.Option(help="Evaluations at once.")] = 4,
     json: Json = False,
 ) -> None:
-    """Find the best of five language models with two automatic judges and a human, in seconds.
+    """Find the best of five language models with two automatic judges and a human.
+
+    The first run compiles for up to a minute; later ones take seconds.
 
     The judges are those of the built-in instance [bold]judges[/bold]: their verdicts are drawn at random
     with the rates that were measured on the PandaLM test set. All else is real: a study in a SQLite file,
