@@ -155,7 +155,10 @@ class Settings:
                 "choose 'stop' or 'worst'"
             )
         if self.on_violation != "ignore":
-            raise InvalidInput(f"on_violation must be 'ignore' for a problem with blocks, got {self.on_violation!r}")
+            raise InvalidInput(
+                f"on_violation must be 'ignore' for a problem with blocks, got {self.on_violation!r}: the alarm takes "
+                "rewards for independent, which those on shared blocks are not"
+            )
 
     @property
     def seen(self) -> Problem:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mfbandit.errors import StudyError
-from mfbandit.formatting import amount, duration, percent, shown
+from mfbandit.formatting import amount, duration, percent, shown, told_apart
 from mfbandit.study.state._remaining_cost import Pace, RemainingCost
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ _REASONS = {
 def _unknown_age(number: int) -> float | None:
     """Nothing is evaluated here."""
     return None
+
+
+#: Of so many arms names are told apart whenever the line is drawn anew.
+_FEW_ARMS = 200
 
 
 class Display(Protocol):
@@ -159,7 +163,7 @@ class _Report(ABC):
             total = len(view.verdicts.words)
             found.append(f"{total - len(view.left)} of {total} arms settled")
         elif view.best is not None:
-            found.append(f"best {shown(view.best)}")
+            found.append(f"best {_best(view, view.best)}")
         if view.best is not None and view.verdicts is None and not self.spends and len(view.left) < len(view.arms):
             found.append(f"{len(view.left)} of {len(view.arms)} arms left")
         if (bound := self._no_better_by(view)) is not None:
@@ -284,3 +288,9 @@ def _console() -> Any:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+def _best(view: View, best: str) -> str:
+    """The best arm in a few words; among many arms no look is taken at the names of all others."""
+    names = view.settings.problem.arms
+    return told_apart(names)[best] if len(names) <= _FEW_ARMS else shown(best)
