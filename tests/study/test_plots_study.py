@@ -89,7 +89,7 @@ def test_arms_that_are_beaten_are_in_colour():
     assert min(low for low, _ in result.differences.values()) < 0.0
     (axes,) = plots_study.differences(result).axes
     assert {line.get_color() for line in axes.lines if line.get_linewidth() == 5} == {plots_study.BEST}
-    assert "shown not to be better" in axes.get_xlabel()
+    assert "in colour: not better" in axes.get_xlabel()
 
 
 def test_long_names_can_be_told_apart(capsys):

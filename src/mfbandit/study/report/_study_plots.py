@@ -120,7 +120,7 @@ def differences(result: Result, *, title: str = "") -> Figure:
     axes.set_yticks(range(len(shown)), labels)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_xlim(*reach)
-    meant = "more than 0" if result.goal is not None else "shown not to be better"
+    meant = "more than 0" if result.goal is not None else "not better"
     axes.set_xlabel(f"{first}\nis ahead by (in colour: {meant})")
     axes.grid(True, axis="x", color="#e6e6e6", linewidth=0.7)
     axes.set_axisbelow(True)
