@@ -98,9 +98,10 @@ def race() -> None:
     for height, asked, label, colour in sorted(heights):
         previous = max(height, previous + 0.035)
         # What ends far to the right has its words above or below its line.
-        place, side = ((8, 0), "left") if asked < 300 else ((4, 12 if label.endswith("best") else -15), "right")
-        words = {"color": colour, "va": "center", "ha": side, "fontsize": 10}
-        axes.annotate(label, (asked, previous), place, textcoords="offset points", **words)
+        far = asked > 300
+        start, place = (600, (0, 12 if label.endswith("best") else -15)) if far else (asked, (8, 0))
+        words = {"color": colour, "va": "center", "ha": "right" if far else "left", "fontsize": 10}
+        axes.annotate(label, (start, previous), place, textcoords="offset points", **words)
     axes.set_xlim(0, 600)
     axes.set_ylim(min(height for height, *_ in heights) - 0.08, 1.0)
     axes.set_xlabel("questions graded, of 600 (the same for all)")
