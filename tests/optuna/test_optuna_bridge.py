@@ -276,6 +276,11 @@ def test_what_is_no_evidence_prunes_nothing():
 
 
 def test_the_page_runs(capsys):
-    for snippet in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+    pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
+    text = PAGE.read_text()
+    for snippet in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(snippet, {})
-    assert "with confidence at least 95%" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith("'trial 1' is within 0.01 of the best, with confidence at least 95%")
+    for printed in re.findall(r"```text\n(.*?)```", text, re.DOTALL):
+        assert printed in out
