@@ -144,9 +144,8 @@ def standing(view: View, fits: int, span: float) -> str:
     known = bound is not None and bound < span
     others = f"none better by more than {bound:.3g}" if known else "how much better another is, is not known yet"
     sure = f", confidence {view.confidence:.3g}" if view.confidence >= 0.005 else ""
-    return (
-        f"{fits} fits, cost {view.cost:g}: {view.best} leads, {len(view.left)} of {len(names)} still in, {others}{sure}"
-    )
+    leads = "" if view.best is None else f"{view.best} leads, "
+    return f"{fits} fits, cost {view.cost:g}: {leads}{len(view.left)} of {len(names)} still in, {others}{sure}"
 
 
 def how_it_ended(result: Result, max_cost: float | None, span: float) -> str | None:
