@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -61,17 +60,6 @@ def test_cost_against_confidence():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.99", "0.9"]
     assert axes.get_yscale() == "linear"
     assert [text.get_text() for text in axes.texts] == ["all", "limit"]
-
-
-def test_bars_much_wider_than_others_are_cut(pair):
-    ends = {"b": (0.1, 0.2), "c": (0.0, 0.15), "d": (-0.1, 0.1), "e": (-5.0, 7.0), "f": (-math.inf, math.inf)}
-    result = replace(create_study(pair).result(), best="a", differences=ends)
-    (axes,) = plots_study.differences(result).axes
-    assert axes.get_xlim() == pytest.approx((-0.115, 0.215))
-    arrows = [(line.get_marker(), *line.get_ydata()) for line in axes.lines if line.get_marker() in "<>"]
-    assert sorted(arrows) == [("<", 3), ("<", 4), (">", 3), (">", 4)]
-    alike = replace(result, differences={"b": (0.1, 0.2), "c": (0.0, 0.3)})
-    assert plots_study.differences(alike).axes[0].get_xlim() == pytest.approx((-0.015, 0.315))
 
 
 def test_differences_need_blocks(pair):
