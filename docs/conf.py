@@ -61,6 +61,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    # How long an example took on a busy machine says nothing to readers.
+    "min_reported_time": 3600,
     "show_signature": False,
     "write_computation_times": False,
     "remove_config_comments": True,

@@ -5,6 +5,7 @@ The module has the name of the library it serves; inside it, ``sklearn`` is scik
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -42,9 +43,9 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
 
     A candidate's true score is its mean score over splits when it is fitted at the truest fidelity: on all training
     samples of the split, or with the largest value of the resource. All candidates are fitted and scored on the same
-    splits, one split after the other, and whoever is shown not to be the best is not fitted again. The search goes
-    on until the best candidate (or one within `epsilon` of it) is known with probability 1 - `delta`, or `max_cost`
-    is spent.
+    splits, one split after the other, and whoever is shown not to be the best is not fitted again. The search goes on
+    until the best candidate (or one within `epsilon` of it) is known with probability 1 - `delta`. Where it ends
+    before, by `max_cost` or Ctrl-C, a ConvergenceWarning says what is shown so far.
 
     With random splits, the default, that rests on an assumption: the difference of two candidates on a random split
     is normal, with a variance that nobody needs to know. State a `score_range` to do without it, for many more fits.
@@ -60,12 +61,10 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         As for RandomizedSearchCV: candidates are drawn; `n_candidates` says how many.
     resource
         ``"n_samples"``, or a parameter of the estimator such as ``"n_estimators"``.
-    fidelities
+    fidelities, factor
         Amounts of the resource, the largest being the truth: numbers of training samples, shares of
-        them (floats up to 1.0), or values of the parameter. A whole number makes a schedule of so many,
+        them (floats up to 1.0), or values of the parameter. A whole number, 3 by default, makes a schedule of so many,
         each `factor` times the one before, up to all training samples or the estimator's own value.
-    factor
-        See `fidelities`.
     biases
         How far the mean score at a fidelity may be from the true one: one number per fidelity but
         the last, one for all of them, a function of the amount, or a `Calibration` from past tasks.
@@ -80,13 +79,12 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         Probability of a wrong answer that is allowed.
     epsilon
         A candidate within this of the best is good enough, in units of the score: a hundredth of the score range
-        by default, 0.01 if there is none. Give your own for metrics on another scale than 0 to 1.
+        by default, 0.01 if there is none. State your own for metrics on another scale than 0 to 1.
     max_cost
         What the search may cost in all, its pilot included.
     policy
-        Which policy searches, as ``name:key=value,...``; ``"mf-race"`` by default. All others take scores for
-        independent, so they must be told to draw a split of its own for every fit, and need a `score_range`:
-        ``"mf-toptwo:independent=true"``.
+        Which policy searches, ``"mf-race"`` by default. All others take scores for independent, so they must be told to
+        draw a split of its own for every fit, and need a `score_range`: ``"mf-toptwo:independent=true"``.
     scoring
         A name or a function, as for GridSearchCV; one metric.
     score_range
@@ -119,11 +117,10 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
     n_jobs
         Fits that run at once, by joblib. Whoever is free is handed the next fit.
     width
-        How many fits are planned without each other's scores: by default two for each worker less one, so that none
-        waits for a slow fit. Decisions depend on it and on `random_state`, not on `n_jobs` or on who is faster:
-        state it to have the same search on any machine. 1 takes the fewest fits.
+        How many fits are planned without each other's scores: by default two for each worker less one. Decisions depend
+        on it and on `random_state`, not on `n_jobs`: state it for the same search on any machine. 1 takes fewest fits.
     refit
-        Whether to fit the best candidate on all data in the end.
+        Whether to fit the best candidate on all data in the end: True or False.
     random_state
         Seeds the candidates that are drawn, the splits and so all decisions.
     verbose
@@ -143,8 +140,9 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         stayed in the race). Beside them fits and cost; ``confidence``, how sure it is that the candidate is not better
         than the best by more than `epsilon`; ``difference``, by how much the best is ahead of it on the splits of
         both; ``difference_low`` and ``difference_high``, between which all true ones lie with probability 1 - `delta`.
-    cost_, n_fits_, n_splits_, samples_fitted_
-        What it took, the pilot included; `n_samples_fitted_` is another name of the last.
+    cost_, n_fits_, n_splits_, samples_fitted_, refit_time_
+        What it took, the pilot included; `n_samples_fitted_` is another name of the fourth. Fits that were running when
+        the answer was known count in `n_fits_`, and not in `cost_`.
     study_, result_
         The study and its result.
     calibration_
@@ -176,7 +174,7 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         param_distributions: Any = None,
         n_candidates: int | None = None,
         resource: str = "n_samples",
-        fidelities: Any = 3,
+        fidelities: Any = None,
         factor: float = 3,
         biases: Any = "calibrate",
         costs: Any = None,
@@ -239,7 +237,7 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         X, y
             The data, as the estimator takes them.
         groups
-            For a splitter that needs groups.
+            For a splitter that keeps groups together; refused where splits are drawn without them.
         **fit_params
             Passed to the estimator's `fit`; what has one entry per sample is split with the samples.
 
@@ -260,7 +258,9 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
         if self.refit:
             self.best_estimator_ = search.copy_of(self.best_params_)
             data = (X,) if y is None else (X, y)
+            began = time.perf_counter()
             self.best_estimator_.fit(*data, **fit_params)
+            self.refit_time_ = time.perf_counter() - began
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
         return self

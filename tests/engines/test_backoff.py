@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import mfbandit as mf
 from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.study.run import _backoff as backoff
 from mfbandit.study.run._backoff import Backoff
@@ -15,6 +16,7 @@ from mfbandit.workers import Failure
 UNKNOWN = Failure("RuntimeError: 503", "unknown", None)
 TEMPORARY = Failure("HTTPError: 503", "temporary", None)
 LASTING = Failure("NameError: judge", "lasting", None)
+BUG = Failure("KeyError: 'C'", "bug", None)
 
 
 def pull(number, arm="a", fidelity="quick"):
@@ -215,6 +217,29 @@ def test_errors_that_last_are_never_an_outage(waits):
         assert one.failed(pull(number, arm), LASTING, 0).counted == 1
         assert one.wait(pull(number, arm)) == 0.0
     assert one.until_probe() is None
+
+
+def test_a_mistake_in_code_is_no_outage_until_something_has_worked(waits):
+    fresh, later, resumed = waits(), waits(), waits()
+    later.succeeded(pull(9))
+    resumed._bugs_last = False
+    assert [fresh.failed(pull(number), BUG, 2 - number) for number in range(3)] == [(0, None, False)] * 2 + [
+        (1, None, False)
+    ]
+    assert fresh.wait(pull(0)) == 0.0
+    for one in (later, resumed):
+        said = [one.failed(pull(number, arm), BUG, 2).said for number, arm in enumerate("abc")]
+        assert said[2].startswith("evaluations fail one after another, the last with KeyError: 'C'")
+
+
+def test_a_study_ends_without_a_pause_when_its_function_cannot_work(caplog):
+    def evaluate(pull):
+        return {}["C"]
+
+    result = mf.identify(mf.Problem(["a", "b"], [("exact", 1.0, 0.0)]), evaluate, progress=False)
+    assert result.status == "failed"
+    assert "KeyError: 'C'" in result.sentence
+    assert "the study pauses" not in caplog.text
 
 
 class Outage:

@@ -10,7 +10,7 @@ from scipy import stats
 
 import mfbandit as mf
 import optuna
-from mfbandit.errors import InvalidInput
+from mfbandit.errors import InvalidInput, ModelWarning, StudyError
 from mfbandit.optuna import EvidencePruner, confirm, race
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -88,7 +88,76 @@ def test_what_cannot_be_confirmed_is_refused(study, options, said):
         confirm(study, noisy(0), **options)
 
 
-@pytest.mark.parametrize("space", [{"x": optuna.distributions.FloatDistribution(0, 1)}, None])
+SPACE = {"x": optuna.distributions.FloatDistribution(0, 1)}
+
+
+@pytest.mark.parametrize("options", [{"epsilon": 0.01}, {"workers": 4, "width": 4}])
+def test_a_function_that_ignores_the_pull_gets_no_certificate(options):
+    for direction in ("maximize", "minimize"):
+        study = study_of([0.5, 0.25, 0.75], direction)
+        with pytest.raises(InvalidInput, match=r"each of the 3 trials has one value .*trial . 0\.\d+ on [34]: does"):
+            confirm(study, lambda trial, pull: trial.params["x"] / 8, 3, progress=False, **options)
+    with pytest.raises(InvalidInput, match="Nothing is certified from repeated values"):
+        race(optuna.create_study(), lambda trial, pull: trial.params["x"], 4, SPACE, progress=False, at_once=3)
+
+
+def test_one_trial_that_repeats_itself_is_told_of_once():
+    def evaluate(trial, pull):
+        return 0.75 if trial.params["x"] == 2 else noisy(1)(trial, pull)
+
+    seen = []
+    with pytest.warns(ModelWarning, match=r"trial 2 scored 0.75 on each of \d blocks: does your") as told:
+        found = confirm(study_of([0.9, 0.1, 0.8]), evaluate, 3, progress=False, max_cost=60, callback=seen.append)
+    assert len(told) == 1
+    assert len(seen) == found.result.pulls
+    # Every step of a range is possible, again and again.
+    known = confirm(study_of([0.9, 0.1]), lambda *_: 0.5, 2, score_range=(0, 1), progress=False, max_cost=20)
+    assert known.result.status == "max_cost"
+
+
+def test_whether_the_luckiest_is_worse_is_said():
+    study = study_of([0.9, 0.1, 0.8])
+    # It is shown, although the bounds of all differences at once may reach below 0.
+    sure = confirm(study, noisy(2), 3, progress=False)
+    assert re.search(r"Trial 0 is shown to be worse than trial 2, by \d\.\d+ at most", str(sure))
+    known = confirm(study, lambda trial, pull: 0.1 * trial.params["x"], 3, blocks=9, score_range=(0, 1), progress=False)
+    assert "Trial 0 is shown to be worse than trial 2, by 0.06667 to 0.2889" in str(known)
+    near = confirm(study, lambda trial, pull: 0.02 * noisy(2)(trial, pull), 3, epsilon=1.0, progress=False, max_cost=4)
+    assert "Trial 0 is not shown to be worse than trial 2" in str(near)
+    wide = confirm(study, noisy(2), 3, epsilon=1.0, progress=False)
+    assert wide.best_trial.number != 0
+    assert re.search(r"Trial 0 is not shown to be worse than trial \d: it is behind it by -\d.* to \d", str(wide))
+
+
+@pytest.mark.parametrize("missing", ["arguments", "options"])
+def test_what_cannot_be_called_is_refused_before_it_starts(missing):
+    study, one = study_of([0.9, 0.1]), optuna.create_study()
+    if missing == "arguments":
+        for call in (lambda: confirm(study, lambda trial: 0.0), lambda: race(one, lambda trial: 0.0, 3, SPACE)):
+            with pytest.raises(InvalidInput, match="a function of a trial and a pull, in this order: too many"):
+                call()
+        return
+    with pytest.raises(TypeError, match=r"confirm\(\) got an unexpected .* 'n_jobs'; it is called workers here"):
+        confirm(study, noisy(0), n_jobs=2)
+    with pytest.raises(TypeError, match=r"race\(\) got an unexpected keyword argument 'random_state'; .* seed here"):
+        race(one, noisy(0), 3, SPACE, random_state=2)
+    with pytest.raises(InvalidInput, match="callback must be a function"):
+        confirm(study, noisy(0), callback=3)
+
+
+def test_a_function_that_never_works_ends_with_its_error():
+    async def later(trial, pull):
+        return trial.params["c"]
+
+    for evaluate in (lambda trial, pull: trial.params["c"], later):
+        with pytest.raises(StudyError, match=r"failed at fidelity 'fresh block' 3 times, .*KeyError: 'c'") as told:
+            confirm(study_of([0.9, 0.1]), evaluate, progress=False)
+        assert isinstance(told.value.__cause__, KeyError)
+    with pytest.raises(StudyError, match="KeyError: 'c'"):
+        race(optuna.create_study(), lambda trial, pull: trial.params["c"], 3, SPACE, progress=False)
+
+
+@pytest.mark.parametrize("space", [SPACE, None])
 def test_candidates_join_while_the_race_runs_and_the_sampler_is_told(space):
     study = optuna.create_study(direction="minimize", sampler=optuna.samplers.RandomSampler(seed=3))
     asked = []
@@ -207,6 +276,11 @@ def test_what_is_no_evidence_prunes_nothing():
 
 
 def test_the_page_runs(capsys):
-    for snippet in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+    pytest.importorskip("sklearn", reason="needs scikit-learn: pip install 'mfbandit[sklearn]'")
+    text = PAGE.read_text()
+    for snippet in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(snippet, {})
-    assert "with confidence at least 95%" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith("'trial 1' is within 0.01 of the best, with confidence at least 95%")
+    for printed in re.findall(r"```text\n(.*?)```", text, re.DOTALL):
+        assert printed in out

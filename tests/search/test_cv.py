@@ -28,6 +28,9 @@ from mfbandit.search._measure import Job, Measured, Task
 from mfbandit.search._workers import Workers, fit_all
 from mfbandit.sklearn import MultiFidelitySearchCV
 
+#: Tests end early, and say so on every line.
+pytestmark = pytest.mark.filterwarnings("ignore:the answer is not certified")
+
 TREE = DecisionTreeClassifier(random_state=0)
 DEPTHS = {"max_depth": [1, 2, 3, 5]}
 ALPHAS = {"alpha": [0.01, 0.1, 1.0, 10.0]}

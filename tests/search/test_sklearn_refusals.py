@@ -14,6 +14,9 @@ from mfbandit.calibration import calibrate
 from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.sklearn import MultiFidelitySearchCV
 
+#: Tests end early, and say so on every line.
+pytestmark = pytest.mark.filterwarnings("ignore:the answer is not certified")
+
 GRID = {"max_depth": [1, 3]}
 
 
@@ -66,6 +69,11 @@ class Broken(DecisionTreeClassifier):
         ({"error_score": "ignore"}, "error_score must be 'raise' or a finite number"),
         ({"score_range": mf.Gaussian(0.1)}, r"score_range is Gaussian\(sigma=0.1\), .*: leave sigma out"),
         ({"biases": "calibrate", "pilot_repeats": 1}, "pilot_repeats must be a whole number >= 2"),
+        ({"refit": lambda results: 0}, "refit must be True or False, got <function"),
+        ({"refit": "accuracy"}, "refit must be True or False, got 'accuracy'"),
+        ({"epsilon": "a"}, "epsilon must be a number >= 0, in units of the score, got 'a'"),
+        ({"error_score": float("nan")}, "must be 'raise' or a finite number, got nan: .* such as 0 for an accuracy"),
+        ({"cv": 0.2}, r"cv must be a whole number, .* got 0.2 \(test_size=0.2 leaves a share for scoring\)"),
         ({"policy": "best"}, "no policy is called 'best'"),
         ({"policy": "mf-toptwo"}, "mf-toptwo takes the rewards .* independent=True"),
         ({"policy": "mf-toptwo:independent=true"}, r"declare their range, as Bounded\(low, high\)"),

@@ -3,6 +3,7 @@ import pickle
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -11,6 +12,7 @@ import mfbandit as mf
 from mfbandit.study import create_study
 from mfbandit.study.report._page import answer, render
 from mfbandit.study.report._result_words import sentence
+from mfbandit.study.report._study_plots import differences
 
 NASTY = "<script>document.title='owned'</script>\"'&"
 
@@ -186,3 +188,14 @@ def test_the_page_in_a_browser(tmp_path):
     seen = subprocess.run([*basics, "--dump-dom", file.as_uri()], capture_output=True, text=True, timeout=60)
     assert "<title>mfbandit: " in seen.stdout
     assert "<title>owned" not in seen.stdout
+
+
+def test_bars_much_wider_than_others_are_cut():
+    ends = {"b": (0.1, 0.2), "c": (0.0, 0.15), "d": (-0.1, 0.1), "e": (-5.0, 7.0), "f": (-math.inf, math.inf)}
+    result = replace(finished().result(), best="a", differences=ends)
+    (axes,) = differences(result).axes
+    assert axes.get_xlim() == pytest.approx((-0.115, 0.215))
+    arrows = [(line.get_marker(), *line.get_ydata()) for line in axes.lines if line.get_marker() in "<>"]
+    assert sorted(arrows) == [("<", 3), ("<", 4), (">", 3), (">", 4)]
+    alike = replace(result, differences={"b": (0.1, 0.2), "c": (0.0, 0.3)})
+    assert differences(alike).axes[0].get_xlim() == pytest.approx((-0.015, 0.315))

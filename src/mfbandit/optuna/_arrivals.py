@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from mfbandit._checks import whole_number
 from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.model import Fidelity, Problem, Pull
-from mfbandit.optuna._confirm import Confirmation, OfTrials, reward_kind
+from mfbandit.optuna._confirm import Confirmation, reward_kind
+from mfbandit.optuna._evaluating import OfTrials, RepeatedValues, check_options
 from mfbandit.optuna._library import FrozenTrial, Study, sign_of
+from mfbandit.study import Study as Race
 from mfbandit.study import View
 from mfbandit.study.api import create_study, load_study
 
@@ -18,6 +21,8 @@ __all__ = ["race"]
 
 #: What may be said of the race itself; the rest is about how it is run.
 _SETTINGS = ("delta", "epsilon", "max_cost", "seed", "width", "retries", "on_failure")
+#: What `race` takes beside its own arguments.
+_OPTIONS = {*_SETTINGS, *inspect.signature(Race.optimize).parameters} - {"self", "evaluate", "callback"}
 #: How a race is called in a storage.
 _NAME = "race"
 
@@ -86,6 +91,7 @@ def race(
     >>> found.result.status, len(study.trials), abs(found.best_params["x"] - 0.3) < 0.3
     ('certified', 6, True)
     """
+    check_options("race", options, _OPTIONS)
     sign, places = sign_of(study), whole_number("n_arms", n_arms, 2)
     first = min(whole_number("at_once", at_once, 2), places)
     if score_range is None and blocks != "unlimited":
@@ -105,10 +111,12 @@ def race(
     settings = {key: options.pop(key) for key in _SETTINGS if key in options}
     evaluated, told = OfTrials(trials, evaluate, sign), _finished(study)
     settings |= {"most_arms": places, "storage": storage, "name": name, "load_if_exists": True}
+    watch = RepeatedValues(sign) if score_range is None else None
     with create_study(problem, **settings) as running:
         while True:
             few = _WhenFew(first if len(trials) < places else 0)
-            result = running.optimize(evaluated, callback=few, **options)
+            result = running.optimize(evaluated, callback=_both(watch, few), **options)
+            evaluated.check_any(result)
             found = Confirmation(result, trials, sign)
             _tell(study, found, [one for one in trials if one not in result.left], told)
             if len(trials) == places or not (result.status == "certified" or few.ended):
@@ -140,6 +148,17 @@ def _joined_before(study: Study, storage: Any, name: str) -> dict[str, FrozenTri
 def _finished(study: Study) -> set[str]:
     """The candidates that Optuna was told of."""
     return {f"trial {trial.number}" for trial in study.get_trials(deepcopy=False) if trial.state.is_finished()}
+
+
+def _both(watch: RepeatedValues | None, few: _WhenFew) -> Callable[[View], None]:
+    """A callback that watches scores first, where they are watched."""
+
+    def look(view: View) -> None:
+        if watch is not None:
+            watch(view)
+        few(view)
+
+    return look
 
 
 class _WhenFew:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from mfbandit._checks import is_number, whole_number
+from mfbandit._checks import whole_number
 from mfbandit.errors import InvalidInput
 from mfbandit.formatting import amount
-from mfbandit.model import Bounded, Fidelity, Gaussian, Outcome, Problem, Pull
+from mfbandit.model import Bounded, Fidelity, Gaussian, Problem, Pull
+from mfbandit.optuna._evaluating import OfTrials, RepeatedValues, check_options
 from mfbandit.optuna._library import FrozenTrial, Study, TrialState, sign_of
 from mfbandit.study import Result
 from mfbandit.study.api import identify
 
-__all__ = ["Confirmation", "OfTrials", "confirm", "reward_kind"]
+__all__ = ["Confirmation", "confirm", "reward_kind"]
+
+#: What `confirm` takes beside its own arguments.
+_OPTIONS = frozenset(inspect.signature(identify).parameters) - {"problem", "evaluate"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,24 @@ class Confirmation:
             fresh = amount(self.values[lucky.number])
             told = f"Optuna's best trial is {lucky.number}: {amount(lucky.value)} there, {fresh} on fresh blocks."
             lines.append(told)
+            lines.extend(self._of_luckiest(lucky))
         return "\n".join(lines)
+
+    def _of_luckiest(self, lucky: FrozenTrial) -> list[str]:
+        """Say whether Optuna's own choice is shown to be worse than the answer."""
+        best, name = self.result.best, f"trial {lucky.number}"
+        if best is None or name == best or name not in self.result.differences:
+            return []
+        low, high = self.result.differences[name]
+        said = f"{name.capitalize()} is shown to be worse than {best}, by"
+        if low > 0.0:
+            return [f"{said} {amount(low)} to {amount(high)}."]
+        if not self.result.epsilon and name not in self.result.left:
+            # What shows it is more than the bounds of all differences at once.
+            return [f"{said} {amount(high)} at most."]
+        behind = f"it is behind it by {amount(low)} to {amount(high)}"
+        why = behind if math.isfinite(high - low) else "there is too little evidence yet"
+        return [f"{name.capitalize()} is not shown to be worse than {best}: {why}."]
 
 
 def confirm(
@@ -91,11 +113,19 @@ def confirm(
         The range of scores. With it, nothing is assumed of them but that; without it, differences of two trials on a
         block are taken for normal. A finite set needs it.
     **options
-        What `mfbandit.identify` takes: `delta`, `epsilon`, `max_cost`, `storage`, `name`, `workers` and so on.
+        What `mfbandit.identify` takes: `delta`, `epsilon`, `max_cost`, `storage`, `name`, `workers` and so on. Without
+        `epsilon` the answer is the very best, which takes many evaluations where two are nearly as good.
 
     Returns
     -------
     Confirmation
+
+    Raises
+    ------
+    InvalidInput
+        Among others, if each trial has one value on all of its blocks: nothing is certified from repeated values.
+    StudyError
+        If no evaluation succeeded; the last error is its cause.
 
     Examples
     --------
@@ -111,13 +141,19 @@ def confirm(
     ('certified', 5)
     """
     sign = sign_of(study)
+    check_options("confirm", options, _OPTIONS)
     trials = best_trials(study, whole_number("top", top, 2))
     if score_range is None and blocks != "unlimited":
         raise InvalidInput(f"blocks={blocks} is a finite set, which needs score_range=(low, high)")
     problem = Problem(
         list(trials), [Fidelity("fresh block", cost=1.0)], blocks=blocks, reward=reward_kind(score_range, sign)
     )
-    return Confirmation(identify(problem, OfTrials(trials, evaluate, sign), **options), trials, sign)
+    evaluated = OfTrials(trials, evaluate, sign)
+    if score_range is None:
+        options["callback"] = RepeatedValues(sign, options.get("callback"))
+    result = identify(problem, evaluated, **options)
+    evaluated.check_any(result)
+    return Confirmation(result, trials, sign)
 
 
 def best_trials(study: Study, top: int) -> dict[str, FrozenTrial]:
@@ -135,28 +171,6 @@ def best_trials(study: Study, top: int) -> dict[str, FrozenTrial]:
             "comparison needs two"
         )
     return found
-
-
-class OfTrials:
-    """Evaluates pulls by the trials that their arms are named after; more is better."""
-
-    def __init__(self, trials: Mapping[str, FrozenTrial], evaluate: Callable[..., Any], sign: float) -> None:
-        if not callable(evaluate):
-            raise InvalidInput(f"evaluate must be a function of a trial and a pull, got {evaluate!r}")
-        self._trials, self._evaluate, self._sign = trials, evaluate, sign
-
-    def __call__(self, pull: Pull) -> Any:
-        found = self._evaluate(self._trials[pull.arm], pull)
-        return self._when_known(found) if inspect.isawaitable(found) else self._reward(found)
-
-    async def _when_known(self, found: Awaitable[Any]) -> Any:
-        return self._reward(await found)
-
-    def _reward(self, found: Any) -> Any:
-        if isinstance(found, Outcome):
-            return replace(found, reward=self._reward(found.reward))
-        # What is no number is refused in the words of the study.
-        return self._sign * found if is_number(found) else found
 
 
 def reward_kind(score_range: tuple[float, float] | None, sign: float) -> Bounded | Gaussian:

@@ -138,7 +138,7 @@ def _tried(search: Search, lanes: Lanes) -> Lanes:
     """Leave out what is too expensive to pay, and say so."""
     kept = [m for m in range(len(lanes.rungs)) if _is_tried(search, lanes, m)]
     costly = [rung.name for m, rung in enumerate(lanes.rungs) if m not in kept]
-    if costly:
+    if costly and search.wants_fidelities:
         search.say(
             f"fits at {', '.join(costly)} cost more than {TRIED:g} of one at {lanes.rungs[-1].name}: they would not "
             "pay, and are left out"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from sklearn.base import is_classifier
 
+from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput
 from mfbandit.model import Bounded, Gaussian
 
-__all__ = ["EVERYTHING", "reward_kind", "score_limits", "score_step"]
+__all__ = ["EVERYTHING", "error_score", "good_enough", "reward_kind", "score_limits", "score_step"]
 
 #: Stands for a range that nobody knows before everything is measured.
 EVERYTHING = Bounded()
 
+#: Which difference of normal scores does not matter; right for metrics of about 0 to 1.
+_EPSILON = 0.01
 #: Metrics of scikit-learn between 0 and 1, by how their names begin.
 _SHARES = (
     "accuracy",
@@ -100,3 +104,30 @@ def _stated(given: Any) -> Bounded | Gaussian:
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise InvalidInput(f"score_range must be (low, high), 'normal', Bounded(...) or Gaussian(...), got {given!r}")
     return Bounded(*given)
+
+
+def good_enough(stated: Any, reward: Bounded | Gaussian) -> float:
+    """The epsilon of a search: which difference of scores does not matter.
+
+    Examples
+    --------
+    >>> good_enough(None, Gaussian()), good_enough(None, Bounded(0, 100)), good_enough(0.5, Gaussian())
+    (0.01, 1.0, 0.5)
+    """
+    if stated is None:
+        return _EPSILON if isinstance(reward, Gaussian) else reward.span / 100
+    if not is_number(stated) or not 0.0 <= stated < math.inf:
+        raise InvalidInput(f"epsilon must be a number >= 0, in units of the score, got {stated!r}")
+    return float(stated)
+
+
+def error_score(value: Any) -> Any:
+    """What counts as the score of a fit that fails: "raise" where its error ends the search."""
+    if isinstance(value, str) and value == "raise":
+        return value
+    if not is_number(value) or not math.isfinite(value):
+        raise InvalidInput(
+            f"error_score must be 'raise' or a finite number, got {value!r}: a fit that fails must have some score, "
+            "such as 0 for an accuracy"
+        )
+    return float(value)

@@ -10,21 +10,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples
 
-from mfbandit._checks import is_number, whole_number
+from mfbandit._checks import whole_number
 from mfbandit.algorithms import Policy, policy
 from mfbandit.core import Goal
 from mfbandit.errors import InvalidInput, StudyError
+from mfbandit.formatting import amount
 from mfbandit.model import Bounded, Fidelity, Gaussian, Problem, Pull
 from mfbandit.search._candidates import Candidate, candidate_names, list_candidates
 from mfbandit.search._lanes import Lanes, choose_lanes
 from mfbandit.search._measure import Job, Measured, Task
 from mfbandit.search._rungs import SAMPLES, Rung, list_rungs, with_costs
-from mfbandit.search._scorers import EVERYTHING, reward_kind
-from mfbandit.search._search_results import Fits, best_score, results_table
+from mfbandit.search._scorers import EVERYTHING, error_score, good_enough, reward_kind, score_limits
+from mfbandit.search._search_results import Fits, best_score, how_it_ended, results_table, spread, standing
 from mfbandit.search._splits import classes_of, make_splits
-from mfbandit.search._workers import Workers, fit_all
+from mfbandit.search._workers import Workers, default_width, fit_all
 from mfbandit.study import Result, Study, create_study
 
 __all__ = ["Search"]
@@ -33,8 +35,11 @@ __all__ = ["Search"]
 _POLICY = "mf-race"
 #: Who has fidelities of samples that end below this part of them may have meant another resource.
 _FEW_SAMPLES = 0.5
-#: Which difference of normal scores does not matter; right for metrics of about 0 to 1.
-_EPSILON = 0.01
+#: After so many fits for each candidate it is looked whether epsilon goes with the scores; it should if scores differ
+#: from split to split by at most so many times as much.
+_LOOK, _TOO_FINE = 3, 100.0
+#: How many fidelities a schedule has, unless stated.
+_RUNGS = 3
 #: Fits may take days.
 _LEASE_SECONDS = 1e9
 
@@ -53,6 +58,10 @@ class Search:
         random: np.random.RandomState,
     ) -> None:
         self.chosen = chosen
+        if not isinstance(chosen.refit, bool | np.bool_):
+            raise InvalidInput(
+                f"refit must be True or False, got {chosen.refit!r}: the answer is chosen by what was shown of it"
+            )
         self.count = _num_samples(X)
         if self.count < 2:
             raise InvalidInput(f"a search splits the data, which takes 2 samples or more; got {self.count} sample")
@@ -61,6 +70,7 @@ class Search:
         self.splits = make_splits(chosen, X, y, groups)
         self.trained, tested = (len(part) for part in self.splits.first(X, y, groups))
         self.reward = reward_kind(chosen, self.splits.blocks, tested)
+        self.epsilon = good_enough(chosen.epsilon, self.reward)
         self.policy: Policy = policy(_POLICY if chosen.policy is None else chosen.policy)
         self.task = self._task(X, y, groups, fit_params, scorer)
         self.workers = Workers(self.task, chosen.n_jobs)
@@ -69,6 +79,7 @@ class Search:
         rungs = self._rungs()
         self.lanes = Lanes(rungs, with_costs(rungs, chosen.costs), [0.0] * len(rungs))
         self.fits = 0
+        self._taken = 0
         self.samples = 0
         self.measured: Fits = defaultdict(dict)
         self.asked: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -95,16 +106,22 @@ class Search:
             low=float(self.reward.low or 0.0) if ranged else -math.inf,
             high=float(self.reward.high or 0.0) if ranged else math.inf,
             clip=bool(chosen.clip) and ranged,
-            error_score=_error_score(chosen.error_score),
+            error_score=error_score(chosen.error_score),
             train_scores=bool(chosen.return_train_score),
         )
 
+    @property
+    def wants_fidelities(self) -> bool:
+        """Whether somebody has asked for cheap fidelities."""
+        return self.chosen.fidelities is not None or self.chosen.resource != SAMPLES
+
     def _rungs(self) -> list[Rung]:
         chosen, task = self.chosen, self.task
+        wanted = _RUNGS if chosen.fidelities is None else chosen.fidelities
         if chosen.resource == SAMPLES:
             classes = classes_of(chosen.estimator, task.y)
             least = 2 if classes is None else 2 * len(classes)
-            rungs = list_rungs(SAMPLES, chosen.fidelities, chosen.factor, self.trained, least)
+            rungs = list_rungs(SAMPLES, wanted, chosen.factor, self.trained, least)
             if rungs[-1].size < _FEW_SAMPLES * self.trained:
                 warnings.warn(
                     f"the truest fidelity is {rungs[-1].name} of {self.trained:g}, and the answer is about fits on so "
@@ -117,7 +134,7 @@ class Search:
             raise InvalidInput(f"resource must be 'n_samples' or a parameter of the estimator, got {chosen.resource!r}")
         if any(chosen.resource in one for one in self.candidates):
             raise InvalidInput(f"resource {chosen.resource!r} is among the parameters to search; it cannot be both")
-        return list_rungs(chosen.resource, chosen.fidelities, chosen.factor, known[chosen.resource], 1)
+        return list_rungs(chosen.resource, wanted, chosen.factor, known[chosen.resource], 1)
 
     def _measure_everything(self) -> None:
         """Measure all candidates on all splits of a list, where no range is known by which less would do.
@@ -148,24 +165,37 @@ class Search:
     def run(self) -> None:
         """Search."""
         self.study = self._new_study()
-        self._told = 1
-        if self.known:
-            while pulls := self.study.ask(len(self.known)):
-                for pull in pulls:
-                    self._take(pull, self.known[pull.arm, int(pull.block or 0)])
-        else:
-            self.workers.run(self._more, self._take)
+        self._told, status = 1, None
+        try:
+            self._fit()
+        except KeyboardInterrupt:
+            if self.study.done or not self.study.cost:
+                raise
+            status = "cancelled"
         self.view = self.study.view()
-        self.result = Result.of(self.study, self.view)
+        self.result = Result.of(self.study, self.view, status)
+        if len(self.names) == 1:
+            warnings.warn("there is only one candidate, and nothing was measured", stacklevel=3)
+        ended = how_it_ended(self.result, self.chosen.max_cost, self.span)
+        if ended is not None:
+            warnings.warn(ended, ConvergenceWarning, stacklevel=3)
+
+    def _fit(self) -> None:
+        if not self.known:
+            self.workers.run(self._more, self._take)
+            return
+        while pulls := self.study.ask(len(self.known)):
+            for pull in pulls:
+                self._take(pull, self.known[pull.arm, int(pull.block or 0)])
 
     def _new_study(self) -> Study:
         chosen = self.chosen
         left = None if chosen.max_cost is None else chosen.max_cost - self.lanes.pilot_cost
-        width = _default_width(self.workers.count) if chosen.width is None else chosen.width
+        width = default_width(self.workers.count) if chosen.width is None else chosen.width
         return create_study(
             self._problem(self.lanes),
             delta=chosen.delta,
-            epsilon=self._epsilon(),
+            epsilon=0.0 if self.known and chosen.epsilon is None else self.epsilon,
             max_cost=left,
             policy=self.policy,
             seed=self.seed,
@@ -175,19 +205,19 @@ class Search:
             lease_seconds=_LEASE_SECONDS,
         )
 
+    @property
+    def span(self) -> float:
+        """How far apart two true scores can be at most."""
+        limits = score_limits(self.chosen.scoring, self.chosen.estimator)
+        known = math.inf if limits is None else limits[1] - limits[0]
+        return min(known, self.reward.span) if isinstance(self.reward, Bounded) else known
+
     def _problem(self, lanes: Lanes) -> Problem:
         fidelities = [
             Fidelity(rung.name, cost, bias, pair_bias=pair)
             for rung, cost, bias, pair in zip(lanes.rungs, lanes.costs, lanes.biases, lanes.pair_biases, strict=True)
         ]
         return Problem(self.names, fidelities, self.reward, blocks=self.splits.blocks)
-
-    def _epsilon(self) -> float:
-        if self.chosen.epsilon is not None:
-            return float(self.chosen.epsilon)
-        if self.known:
-            return 0.0
-        return _EPSILON if isinstance(self.reward, Gaussian) else self.reward.span / 100
 
     def _more(self, count: int) -> list[tuple[Pull, Job]]:
         """The next fits; none, with a warning, if scores turn out not to be normal at all."""
@@ -213,7 +243,7 @@ class Search:
         warnings.warn(
             f"the scores of {self.fits} fits are all 0 or 1, and nothing can be shown as if they were normal: the "
             "search ends here, with no confidence in its answer; score_range=(0, 1) goes on",
-            stacklevel=6,
+            stacklevel=8,
         )
 
     def job(self, name: str, rung: Rung, seed: int, block: int | None) -> Job:
@@ -228,11 +258,22 @@ class Search:
         self.measured[pull.arm, pull.fidelity][self._place(pull)] = one
         if not self.known:
             self._count([one])
+            self._check_epsilon()
         if self.chosen.verbose and self.fits >= self._told:
             self._told = self.fits * 2 if self.chosen.verbose < 2 else self.fits + 1
-            self.say(
-                f"{self.fits} fits, cost {self.study.cost:g}: {self.study.best} leads, "
-                f"confidence {self.study.confidence:.3g}"
+            self.say(standing(self.study.view(), self.fits, self.span))
+
+    def _check_epsilon(self) -> None:
+        """Warn once if an epsilon that nobody has stated is far below what scores are like."""
+        self._taken += 1
+        if self._taken != _LOOK * len(self.names) or self.chosen.epsilon is not None:
+            return
+        typical = spread(self.measured, self.lanes.rungs[-1].name)
+        if typical > _TOO_FINE * self.epsilon:
+            warnings.warn(
+                f"scores differ by about {amount(typical, 2)} from split to split, but epsilon is {self.epsilon:g} "
+                "(the default), and the search may not end: state epsilon in units of your metric, or max_cost",
+                stacklevel=8,
             )
 
     def _place(self, pull: Pull) -> int:
@@ -245,7 +286,7 @@ class Search:
             return self.measured
         pulls = {(arm.arm, rung): count for arm in self.result.arms for rung, count in arm.pulls.items()}
         return {
-            cell: {place: fits[place] for place in self.asked[cell][: pulls[cell]]}
+            cell: {place: fits[place] for place in self.asked[cell][: pulls[cell]] if place in fits}
             for cell, fits in self.measured.items()
         }
 
@@ -279,7 +320,7 @@ class Search:
         answer = self.result.best
         best = 0 if answer is None else self.names.index(answer)
         lanes, fits = self.lanes, self._counted()
-        table = results_table(self.candidates, self.view, self.result, lanes.rungs, fits)
+        table = results_table(self.candidates, self.view, self.result, lanes.rungs, fits, self.span)
         truth = lanes.rungs[-1].name
         return {
             "best_index_": best,
@@ -298,21 +339,3 @@ class Search:
             "rungs_": list(lanes.rungs),
             "biases_": list(lanes.biases),
         }
-
-
-def _default_width(workers: int) -> int:
-    """How many fits are planned without each other's scores, by default.
-
-    One more than two workers make, so that none waits for the next: a fit that was planned before its candidate was out
-    is for nothing, and there are the more of them the farther plans are ahead. More workers wait for one another
-    more often, and get more.
-    """
-    return max(1, 2 * workers - 1)
-
-
-def _error_score(value: Any) -> Any:
-    if value == "raise":
-        return value
-    if not is_number(value) or not math.isfinite(value):
-        raise InvalidInput(f"error_score must be 'raise' or a finite number, got {value!r}")
-    return float(value)

@@ -1,4 +1,4 @@
-"""What a search found, as the columns of ``cv_results_``."""
+"""What a search found, as the columns of ``cv_results_`` and in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mfbandit.search._measure import Measured
 from mfbandit.search._rungs import Rung
 from mfbandit.study import ArmResult, Result, View
 
-__all__ = ["Fits", "best_score", "results_table"]
+__all__ = ["Fits", "best_score", "how_it_ended", "results_table", "spread", "standing"]
 
 #: What single fits gave, by split, of each candidate at each fidelity.
 Fits = dict[tuple[str, str], dict[int, Measured]]
@@ -29,9 +29,12 @@ def best_score(name: str, rungs: Sequence[Rung], fits: Fits) -> float:
 
 
 def results_table(
-    candidates: list[Candidate], view: View, result: Result, rungs: Sequence[Rung], fits: Fits
+    candidates: list[Candidate], view: View, result: Result, rungs: Sequence[Rung], fits: Fits, span: float
 ) -> dict[str, Any]:
-    """One entry per candidate in every column: those of GridSearchCV, and what a race knows beside them."""
+    """One entry per candidate in every column: those of GridSearchCV, and what a race knows beside them.
+
+    No two true scores are farther apart than the span of the metric.
+    """
     arms, truth = result.arms, rungs[-1].name
     single = [fits.get((arm.arm, truth), {}) for arm in arms]
     table = _columns("fit_time", single, lambda one: one.fit_seconds)
@@ -44,11 +47,13 @@ def results_table(
         table |= _scores("train_score", single, result.on_blocks, lambda one: one.train_score)
     scores = {name: {split: one.score for split, one in known.items()} for name, known in fits.items()}
     ahead = np.array([_ahead(result, arm, truth, scores) for arm in arms])
-    table["difference"], table["difference_low"], table["difference_high"] = ahead.T
+    table["difference"] = ahead[:, 0]
+    table["difference_low"], table["difference_high"] = np.clip(ahead[:, 1:], -span, span).T
     table["confidence"] = _confidences(view, result)
     table["n_fits"] = np.array([sum(arm.pulls.values()) for arm in arms])
     table["cost"] = np.array([arm.cost for arm in arms])
-    for rung in rungs:
+    # Of the truest alone they are there already.
+    for rung in rungs if len(rungs) > 1 else ():
         table[f"n_fits at {rung.name}"] = np.array([arm.pulls[rung.name] for arm in arms])
         means = [arm.means[rung.name] for arm in arms]
         table[f"mean_score at {rung.name}"] = np.array([math.nan if mean is None else mean for mean in means])
@@ -106,7 +111,10 @@ def _ahead(
     if result.on_blocks:
         # What a split does to both of them cancels.
         both = [best[split] - score for split, score in other.items() if split in best]
-        return _of(np.mean, both), *result.differences[arm.arm]
+        mean = _of(np.mean, both)
+        # Sums of equal scores may differ in their last digits.
+        noise = 1e-12 * max((abs(score) for score in best.values()), default=0.0)
+        return (0.0 if abs(mean) < noise else mean), *result.differences[arm.arm]
     # All intervals hold at once, so this holds for all candidates, too.
     low, high = result.intervals[result.best]
     means = [_of(np.mean, list(known.values())) for known in (best, other)]
@@ -128,3 +136,36 @@ def _ranks(result: Result, rungs: Sequence[Rung], means: npt.NDArray[np.float64]
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(1, len(order) + 1)
     return ranks
+
+
+def standing(view: View, fits: int, span: float) -> str:
+    """Where a search stands, in one line."""
+    bound, names = view.regret_bound, view.settings.problem.arms
+    known = bound is not None and bound < span
+    others = f"none better by more than {bound:.3g}" if known else "how much better another is, is not known yet"
+    sure = f", confidence {view.confidence:.3g}" if view.confidence >= 0.005 else ""
+    leads = "" if view.best is None else f"{view.best} leads, "
+    return f"{fits} fits, cost {view.cost:g}: {leads}{len(view.left)} of {len(names)} still in, {others}{sure}"
+
+
+def how_it_ended(result: Result, max_cost: float | None, span: float) -> str | None:
+    """Why an answer is not certified, and what is shown all the same; None if it is, or if nothing more is promised."""
+    why = {
+        "max_cost": f"ended by max_cost={max_cost:g}" if max_cost is not None else "ended by max_cost",
+        "cancelled": "ended by an interrupt, and a search cannot be gone on with",
+        "violation": "; ".join(result.violations),
+    }.get(result.status)
+    if why is None:
+        return None
+    shown = "by how much another candidate is better is not known"
+    if result.regret_bound is not None and result.regret_bound < span:
+        sure = f"with confidence {1.0 - result.delta:g}"
+        shown = f"no candidate is better than {result.best!r} by more than {result.regret_bound:.3g}, {sure}"
+    return f"the answer is not certified: {why}; {shown}"
+
+
+def spread(fits: Fits, truth: str) -> float:
+    """By how much the scores of a typical candidate differ from split to split; NaN if nobody has two."""
+    known = [[one.score for one in scores.values()] for (_, rung), scores in fits.items() if rung == truth]
+    spreads = [float(np.std(scores, ddof=1)) for scores in known if len(scores) > 1]
+    return _of(np.median, spreads)

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _num_samples
 
-from mfbandit._checks import is_whole
+from mfbandit._checks import is_number, is_whole
 from mfbandit.errors import InvalidInput
 
 __all__ = ["Split", "Splits", "Splitter", "make_splits", "subset"]
@@ -52,6 +52,8 @@ class Splits:
 def make_splits(chosen: Any, X: Any, y: Any, groups: Any) -> Splits:
     """The splits that the settings of a search ask for."""
     cv, size = chosen.cv, chosen.test_size
+    if groups is not None and chosen.splitter is None and (cv is None or is_whole(cv)):
+        _refuse_groups(cv, size)
     if cv is None:
         return Splits(make_splitter(chosen.splitter, _TEST_SIZE if size is None else size, chosen.estimator, y))
     for name, other in (("splitter", chosen.splitter), ("test_size", size)):
@@ -66,10 +68,23 @@ def make_splits(chosen: Any, X: Any, y: Any, groups: Any) -> Splits:
     return Splits(None, _listed(cv, X, y, groups))
 
 
+def _refuse_groups(cv: Any, size: float | None) -> None:
+    """Random splits would tear groups apart, and candidates that know them by heart would win."""
+    share = 1.0 / cv if cv else _TEST_SIZE if size is None else size
+    said = f"cv={cv}" if cv else "a random split"
+    raise InvalidInput(
+        f"groups are given, but {said} draws samples without them: use splitter=GroupShuffleSplit(test_size="
+        f"{share:.3g}), or a list of splits such as cv=GroupKFold({cv or 5})"
+    )
+
+
 def _listed(cv: Any, X: Any, y: Any, groups: Any) -> tuple[Split, ...]:
     """All splits of a splitter, or those given."""
     if isinstance(cv, str | bytes) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
-        raise InvalidInput(f"cv must be a whole number, a splitter of scikit-learn or pairs of indices, got {cv!r}")
+        share = f" (test_size={cv!r} leaves a share for scoring)" if is_number(cv) and 0 < cv < 1 else ""
+        raise InvalidInput(
+            f"cv must be a whole number, a splitter of scikit-learn or pairs of indices, got {cv!r}{share}"
+        )
     try:
         found = [(train, test) for train, test in (cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
     except (TypeError, ValueError) as error:

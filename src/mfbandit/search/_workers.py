@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from mfbandit.search._measure import Job, Measured, Task, measure
 
-__all__ = ["Workers", "fit_all"]
+__all__ = ["Workers", "default_width", "fit_all"]
 
 #: Larger arrays are written to a file once, from which all workers read. Estimators get copies of some rows, never the
 #: file, so that it may be read-only.
@@ -93,6 +93,16 @@ def _can_be_fed(parallel: Any) -> bool:
         # Large arrays are handed over in files, in a folder of this call.
         manager.set_current_context(parallel._id)
     return True
+
+
+def default_width(workers: int) -> int:
+    """How many fits are planned without each other's scores, by default.
+
+    One more than two workers make, so that none waits for the next: a fit that was planned before its candidate was out
+    is for nothing, and there are the more of them the farther plans are ahead. More workers wait for one another
+    more often, and get more.
+    """
+    return max(1, 2 * workers - 1)
 
 
 def fit_all(workers: Workers, jobs: Sequence[Job]) -> list[Measured]:

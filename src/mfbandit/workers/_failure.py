@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from mfbandit.errors import InvalidInput, RewardError, StudyError
 
 __all__ = [
+    "BUG",
     "LASTING",
     "REFUSED",
     "TEMPORARY",
@@ -28,11 +29,13 @@ __all__ = [
     "reason",
 ]
 
-#: Whether an error will pass: it says so, it will not, or nothing is known; or an evaluator says itself that what it
-#: got is no reward.
-TEMPORARY, LASTING, UNKNOWN, REFUSED = "temporary", "lasting", "unknown", "refused"
+#: Whether an error will pass: it says so, it will not, or nothing is known, and it may be an answer that was cut off as
+#: well as a mistake in code; or an evaluator says itself that what it got is no reward.
+TEMPORARY, LASTING, UNKNOWN, BUG, REFUSED = "temporary", "lasting", "unknown", "bug", "refused"
 #: Errors that waiting does not mend.
 _LASTING = (NameError, SyntaxError, ImportError, NotImplementedError, MemoryError, InvalidInput, SystemExit)
+#: Errors that are mistakes in code as long as nothing has worked; later they may come of a service's odd answer.
+_BUGS = (TypeError, AttributeError, LookupError, AssertionError)
 #: Class names by which clients of services tell that they may be asked again.
 _PASSES = re.compile(r"Timeout|ConnectionError|ConnectError|RateLimit|Unavailable|Overloaded|Throttl|TooManyRequests")
 #: HTTP answers below 500 that ask for another attempt, and those above that do not.
@@ -115,8 +118,8 @@ def describe(error: BaseException) -> Failure:
     >>> slow_down.retry_after = 1.5
     >>> describe(slow_down)
     Failure(said='RuntimeError: slow down', kind='temporary', retry_after=1.5, cost=None, seconds=None)
-    >>> describe(NameError("judge")).kind, describe(ConnectionResetError()).kind, describe(ValueError("?")).kind
-    ('lasting', 'temporary', 'unknown')
+    >>> [describe(error).kind for error in (NameError("judge"), ConnectionResetError(), ValueError("?"), KeyError("C"))]
+    ['lasting', 'temporary', 'unknown', 'bug']
     """
     chain = list(_chain(error))
     for one in chain:
@@ -126,6 +129,8 @@ def describe(error: BaseException) -> Failure:
     kind = TEMPORARY if waits else next((kind for kind in map(_kind, chain) if kind != UNKNOWN), UNKNOWN)
     if isinstance(error, (*_LASTING, WorkerDied, KeyboardInterrupt)):
         kind = LASTING
+    elif kind == UNKNOWN and isinstance(_raised(error), _BUGS):
+        kind = BUG
     if isinstance(_raised(error), RewardError):
         kind = REFUSED
     costs, seconds = ([_amount(one, name) for one in chain] for name in ("cost", _SECONDS))

@@ -39,6 +39,8 @@ BEST, OTHER = "#0072B2", "#9aa5b1"
 
 
 _MOST_ARMS = 40
+#: Bars so many times as wide as the median one are cut.
+_WIDE = 4.0
 
 
 def intervals(result: Result, *, truth: str | None = None, title: str = "") -> Figure:
@@ -103,7 +105,7 @@ def differences(result: Result, *, title: str = "") -> Figure:
             "there are no differences to draw: the study is not on blocks, has no results yet, or asks for the m best"
         )
     shown = sorted(result.differences.items(), key=lambda one: (one[1][0], one[1][1]), reverse=True)[-_MOST_ARMS:]
-    finite = [end for _, ends in shown for end in ends if math.isfinite(end)] or [0.0, 1.0]
+    finite = _central([ends for _, ends in shown])
     margin = 0.05 * (max(finite) - min(finite)) or 1.0
     reach = min(0.0, *finite) - margin, max(0.0, *finite) + margin
     figure, (axes,) = canvas(1, width=6.4)
@@ -114,6 +116,9 @@ def differences(result: Result, *, title: str = "") -> Figure:
         beaten = low > 0.0 if result.goal is not None else arm not in result.left
         colour = BEST if beaten else OTHER
         axes.plot(ends, [height, height], color=colour, linewidth=5, solid_capstyle="round", alpha=0.85)
+        for edge, arrow in zip(reach, "<>", strict=True):
+            if low < edge < high:  # the bar goes on
+                axes.plot([edge], [height], arrow, color=colour, markersize=8)
     axes.axvline(0.0, color=INK, linewidth=0.8)
     names = [*(arm for arm, _ in shown), result.reference or ""]
     *labels, first = short_labels(names)
@@ -127,6 +132,13 @@ def differences(result: Result, *, title: str = "") -> Figure:
     left_out = len(result.differences) - len(shown)
     set_title(axes, title + (f" ({left_out} more arms are not shown)" if left_out else ""))
     return figure
+
+
+def _central(bounds: Sequence[tuple[float, float]]) -> list[float]:
+    """The ends that decide which part of the axis is worth showing: not those of bars many times as wide as others."""
+    widths = sorted(high - low for low, high in bounds if math.isfinite(high - low))
+    widest = _WIDE * widths[len(widths) // 2] if widths else 0.0
+    return [end for low, high in bounds if high - low <= widest for end in (low, high)] or [0.0, 1.0]
 
 
 def spend(result: Result, problem: Problem, *, title: str = "") -> Figure:

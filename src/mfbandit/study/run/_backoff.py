@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mfbandit.formatting import shown
 from mfbandit.model import Pull
-from mfbandit.workers import LASTING, TEMPORARY, Failure
+from mfbandit.workers import BUG, LASTING, TEMPORARY, Failure
 
 __all__ = ["Backoff", "Verdict"]
 
@@ -73,6 +73,8 @@ class Backoff:
         How long a pause may last; 0: no waits and no pauses.
     clock, chance : callable
         The time in seconds, and a random number in [0, 1) by which waits differ.
+    bugs_last : bool
+        Whether a `TypeError` and the like are mistakes in code, which waiting does not mend, until something works.
     """
 
     def __init__(
@@ -80,8 +82,9 @@ class Backoff:
         patience: float,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] | None = None,
+        bugs_last: bool = True,
     ) -> None:
-        self._patience, self._clock = patience, clock
+        self._patience, self._clock, self._bugs_last = patience, clock, bugs_last
         self._chance = random.Random().random if chance is None else chance
         self._troubles: dict[int, _Trouble] = {}
         #: Pulls that failed since the last success.
@@ -157,6 +160,8 @@ class Backoff:
         """Say what to make of a failure of a pull that had `left` more retries when this run began."""
         if self._patience <= 0.0:
             return Verdict(1)  # at once, for anybody to try again
+        if failure.kind == BUG and self._bugs_last and not self._worked:
+            failure = failure._replace(kind=LASTING)
         now = self._clock()
         trouble = self._troubles.setdefault(pull.id, _Trouble(now))
         trouble.attempts += 1

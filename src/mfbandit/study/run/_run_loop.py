@@ -75,8 +75,9 @@ def optimize(
         evaluate, timeout = evaluate.within(timeout), None
     made = make_engine(engine, evaluate, study.problem, resources, timeout)
     evaluations = Evaluations(made, timeout, study.problem.fidelities, open_folders(study, folders))
-    # Who wants no retries does not want to wait for them.
-    backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0)
+    # Who wants no retries does not want to wait for them. No arm is retired for what may be an outage.
+    fresh = study.settings.on_failure == "stop" and not study.cost
+    backoff = Backoff(float(failure_patience) if study.settings.retries else 0.0, bugs_last=fresh)
     run = _Run(study, evaluations, workers, callback, backoff, batch_size(evaluate))
     if on_start is not None:
         on_start(run.interrupts)
@@ -221,8 +222,7 @@ class _Run:
     def _take_what_is_there(self) -> None:
         """Record what is done when the study has its answer; nobody waits for what still runs, and it is ended."""
         for evaluation in self.running.done(0.0):
-            # Whatever went wrong with others is of no interest any more.
-            if evaluation.error() is None:
+            if evaluation.error() is None:  # what went wrong with others is of no interest any more
                 with contextlib.suppress(RewardError):
                     self.study.tell(evaluation.pull, evaluation.outcome())
             self.running.forget(evaluation)
