@@ -170,7 +170,7 @@ def _show(instance: Instance, all_runs: list[Runs]) -> None:
     trials = all_runs[0].trials
     print(
         f"{instance.name}: {problem.n_arms} arms, {problem.n_fidelities} fidelities, "
-        f"{trials} trial{'' if trials == 1 else 's'} of each policy, seed {all_runs[0].seed}\n"
+        f"{trials} trial{'' if trials == 1 else 's'} of each policy, seed {all_runs[0].seed}; ± is one standard error\n"
     )
     columns = [_column(runs) for runs in all_runs]
     names = [name for name in columns[0] if any(column[name] != "-" for column in columns)]
