@@ -41,6 +41,7 @@ RUN = {
     ("page.md", "json"): "test_docs_snippets.py",
     ("page.md", "python"): "test_docs_snippets.py",
     ("page.md", "sh"): "test_docs_snippets.py",
+    ("paper.md", "python"): "cli/test_reproduce.py",
     ("paper.md", "sh"): "cli/test_reproduce.py",
     ("ranking.md", "python"): "test_docs.py",
     ("scikit_learn.md", "python"): "test_docs.py",
