@@ -21,6 +21,7 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import PercentFormatter
 
 import mfbandit as mf
+from mfbandit.plots import cost_against_delta
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures"
@@ -30,7 +31,7 @@ plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.rig
 
 
 def course() -> None:
-    """Intervals shrinking and confidence climbing in one study of the judges."""
+    """Bounds that close in, and the confidence, which may fall on its way up, in one study of the judges."""
     instance = mf.load_instance("judges")
     evaluate = instance.evaluator(seed=3)
     study = mf.create_study(instance.problem, delta=0.05)
@@ -51,17 +52,18 @@ def course() -> None:
         colour = COLOURS[instance.problem.arms.index(arm)]
         low = [bound[arm][0] for bound in bounds]
         high = [bound[arm][1] for bound in bounds]
-        above.fill_between(costs, low, high, color=colour, alpha=0.10, linewidth=0)
-        for edge in (low, high):
-            above.plot(costs, edge, color=colour, linewidth=1.2)
+        if arm == study.best:
+            above.fill_between(costs, low, high, color=colour, alpha=0.15, linewidth=0)
+        for edge, line in ((low, "-"), (high, "--")):
+            above.plot(costs, edge, line, color=colour, linewidth=2.2 if arm == study.best else 1.3)
         height = max(height + 0.08, ends[arm])
         above.annotate(arm, (costs[-1], height), (6, 0), textcoords="offset points", color=colour, fontsize=10)
-    above.set_ylabel("bounds of the true mean")
+    above.set_ylabel("true mean: at least (—), at most (- -)")
     below.step(costs, confidences, where="post", color=COLOURS[0], linewidth=2)
     below.axhline(0.95, color="black", linewidth=1, linestyle=":")
     below.text(costs[0], 0.94, "wanted: 0.95", va="top")
     below.set_ylim(0, 1.05)
-    below.set_ylabel(f"confidence in {study.best}")
+    below.set_ylabel("confidence in the leader")
     below.set_xlabel("spent, US$")
     figure.savefig(PICTURES / "course.png")
 
@@ -103,6 +105,7 @@ def race() -> None:
         words = {"color": colour, "va": "center", "ha": "right" if far else "left", "fontsize": 10}
         axes.annotate(label, (start, previous), place, textcoords="offset points", **words)
     axes.set_xlim(0, 600)
+    axes.text(0.03, 1.0, "epsilon = 0.02", transform=axes.transAxes, va="top", ha="left", fontsize=10)
     axes.set_ylim(min(height for height, *_ in heights) - 0.08, 1.0)
     axes.set_xlabel("questions graded, of 600 (the same for all)")
     axes.set_ylabel("right so far")
@@ -230,8 +233,17 @@ def budget() -> None:
     figure.savefig(PICTURES / "budget.png")
 
 
+def figure_1a() -> None:
+    """Figure 1a of the paper, as `mfbandit reproduce figure-1a` draws it."""
+    policies = ("lucb-a:top=0.95,second=0.75", "lucb-b:top=0.95,second=0.75", "lucb-c", "lucb-top", "mf-toptwo")
+    runs = [mf.simulate("figure-1a", one, delta=delta) for delta in (0.05, 0.10, 0.15, 0.20, 0.25) for one in policies]
+    figure = cost_against_delta(runs, title="figure-1a: mean cost of 100 trials")
+    figure.savefig(PICTURES / "figure-1a.png", dpi=110)
+
+
 if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
+    figure_1a()
     course()
     race()
     way_of_a_reward()

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,25 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
 
-def test_the_skeleton_of_a_new_algorithm_runs(monkeypatch):
+def test_the_skeleton_of_a_new_algorithm_runs(monkeypatch, tmp_path, capsys):
     text = (DOCS / "new_algorithm.md").read_text()
-    skeleton, line, memory = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    names = {"__name__": "skeleton", "REGISTRY": algorithms.REGISTRY, "Entry": algorithms.Entry}
+    skeleton, use, contract, memory, line = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / "mine.py").write_text(skeleton)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    exec(use, {})
+    said = capsys.readouterr().out
+    assert "1 trial, mean cost 1,200, 0 stopped, 0 wrong" in said
+    assert "20 trials, " in said
+    assert "20 stopped, 0 wrong" in said
+    assert "'a' is the best, with confidence at least 95%" in said
+    exec(contract, names := {})
+    tests = names["TestUniform"]()
+    for name in dir(tests):
+        if name.startswith("test_"):
+            getattr(tests, name)()
+    names = vars(sys.modules.pop("mine"))
     monkeypatch.setitem(algorithms.REGISTRY, "uniform", None)
-    exec(compile(skeleton, "new_algorithm.md", "exec"), names)
     exec(line, names)
     exec(memory, names)
     problem = arrays(mf.Problem(3, [("quick", 1.0, 0.2), ("slow", 9.0, 0.0)]))

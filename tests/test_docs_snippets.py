@@ -13,6 +13,7 @@ import typer
 import mfbandit as mf
 from mfbandit.cli import main
 from mfbandit.cli._app import application
+from mfbandit.instances._loading import _LAW_KEYS, _OF_BLOCKS, _OPTIONAL, _REQUIRED
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -42,10 +43,13 @@ RUN = {
     ("page.md", "json"): "test_docs_snippets.py",
     ("page.md", "python"): "test_docs_snippets.py",
     ("page.md", "sh"): "test_docs_snippets.py",
+    ("paper.md", "python"): "cli/test_reproduce.py",
     ("paper.md", "sh"): "cli/test_reproduce.py",
     ("ranking.md", "python"): "test_docs.py",
     ("scikit_learn.md", "python"): "test_docs.py",
     ("simulation.md", "python"): "test_docs_snippets.py",
+    ("simulation.md", "sh"): "test_docs_snippets.py",
+    ("simulation.md", "toml"): "test_docs_snippets.py",
     ("studies.md", "python"): "cli/test_study_commands.py",
     ("studies.md", "sh"): "test_docs_snippets.py",
     ("studies.md", "toml"): "cli/test_study_commands.py",
@@ -116,7 +120,7 @@ def test_commands_and_names_in_the_text_are_there(page):
 
 @pytest.mark.parametrize(
     ("page", "printed"),
-    [("ads", "green 500.0\n"), ("simulation", "Use 'judge' and 'human' with mf-toptwo: "), ("page", "")],
+    [("ads", "green 500.0\n"), ("page", "")],
 )
 def test_the_code_of_a_page_runs(page, printed, capsys):
     if page == "page":
@@ -126,6 +130,22 @@ def test_the_code_of_a_page_runs(page, printed, capsys):
     out = capsys.readouterr().out
     assert out.startswith(printed)
     assert out.count("\n") == bool(printed)
+
+
+def test_the_page_about_simulations(capsys):
+    advice, workers = snippets("simulation", "python")
+    exec(compile(advice, "simulation.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("Use 'judge' and 'human' with mf-toptwo: ")
+    exec(compile(workers, "simulation.md", "exec"), {})
+    assert [capsys.readouterr().out] == snippets("simulation", "text")
+    (file,) = snippets("simulation", "toml")
+    Path("mine.toml").write_text(file)
+    assert [main(words[1:]) for words in commands("simulation")] == [0, 0, 0, 0]
+    assert "mine: 3 arms" in capsys.readouterr().out
+    # The keys of the table are those that there are.
+    keys = set(_REQUIRED + _OPTIONAL + _OF_BLOCKS) | {key for keys in _LAW_KEYS.values() for key in keys[0] + keys[1]}
+    for key in re.findall(r"^\| .*$", read("simulation.md"), flags=re.MULTILINE):
+        assert set(re.findall(r"`(\w+) =", key)) <= keys
 
 
 def test_the_code_about_bias_bounds_prints_what_stands_below_it(capsys):

@@ -1,14 +1,34 @@
-"""Names and numbers for people: in lines of a terminal, on pages and in pictures."""
+"""Names and numbers for people, in lines of a terminal, on pages and in pictures; means with what they may be off."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
-__all__ = ["amount", "duration", "floored", "percent", "shortened", "shown", "told_apart"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Mean",
+    "amount",
+    "duration",
+    "floored",
+    "in_these_runs",
+    "percent",
+    "shortened",
+    "shown",
+    "times",
+    "told_apart",
+    "too_few",
+]
 
 _WIDEST = 40
+#: A ratio that is known this well is one number, otherwise a range.
+_KNOWN = 0.15
+#: What the paper makes, and what is recommended to those who make fewer.
+_ENOUGH = 100
 
 
 def shown(name: str, widest: int = _WIDEST) -> str:
@@ -117,3 +137,112 @@ def shortened(text: str, longest: int) -> str:
     """
     plain = " ".join(text.split())
     return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"
+
+
+class Mean(NamedTuple):
+    """A mean over some runs, and its standard error; NaN for one run."""
+
+    value: float
+    error: float
+    runs: int
+
+    @classmethod
+    def of(cls, values: Sequence[float] | npt.NDArray[np.float64]) -> Mean:
+        """The mean of some values.
+
+        Examples
+        --------
+        >>> Mean.of([1.0, 3.0]), Mean.of([2.0])
+        (Mean(value=2.0, error=1.0, runs=2), Mean(value=2.0, error=nan, runs=1))
+        """
+        array = np.asarray(values, dtype=np.float64)
+        error = float(array.std(ddof=1)) / math.sqrt(len(array)) if len(array) > 1 else math.nan
+        return cls(float(array.mean()), error, len(array))
+
+    @property
+    def doubt(self) -> float:
+        """Half the width of an interval of 95%: two standard errors, more for few runs, infinite for one.
+
+        Examples
+        --------
+        >>> Mean(5.0, 1.0, 100).doubt, round(Mean(5.0, 1.0, 3).doubt, 2), Mean(5.0, 0.0, 1).doubt
+        (2.0, 4.3, inf)
+        """
+        if self.runs < 2 or math.isnan(self.error):
+            return math.inf
+        from scipy.special import stdtrit
+
+        return max(2.0, float(stdtrit(self.runs - 1, 0.975))) * self.error
+
+    def text(self, digits: int = 4) -> str:
+        """The mean and its standard error, which one run does not show.
+
+        Examples
+        --------
+        >>> Mean(870.123, 49.86, 100).text(), Mean(870.123, 49.86, 100).text(3), Mean.of([2.5]).text()
+        ('870.1 ± 50', '870 ± 50', '2.5')
+        """
+        mean = amount(self.value, digits)
+        return mean if math.isnan(self.error) else f"{mean} ± {amount(self.error, 2)}"
+
+    @property
+    def positive(self) -> bool:
+        """Whether it is above 0 by more than luck."""
+        return self.value > self.doubt
+
+    def below(self, other: Mean) -> bool:
+        """Whether it is below another mean by more than luck, if their runs share no luck."""
+        return other.value - self.value > math.hypot(self.doubt, other.doubt)
+
+
+def in_these_runs(runs: int) -> str:
+    """Words before what so few runs do not show of others.
+
+    Examples
+    --------
+    >>> in_these_runs(5), in_these_runs(1)
+    ('in these 5 runs', 'in this one run')
+    """
+    return "in this one run" if runs == 1 else f"in these {runs:,} runs"
+
+
+def times(dear: Mean, cheap: Mean, what: str = "that") -> str:
+    """How many times as large one mean is as another: one number if it is known, else a range.
+
+    Examples
+    --------
+    >>> times(Mean(5e4, 300.0, 100), Mean(870.0, 40.0, 100))
+    '57 times that'
+    >>> times(Mean(5e4, 3e3, 5), Mean(388.0, 60.0, 5), "as much")
+    'about 81 to 200 times as much (5 runs)'
+    >>> times(Mean(5e4, float("nan"), 1), Mean(388.0, float("nan"), 1))
+    '130 times that in this one run'
+    """
+    runs = min(dear.runs, cheap.runs)
+    ratio = dear.value / cheap.value if cheap.value > 0.0 else math.inf
+    if runs < 2 or not math.isfinite(ratio):
+        return f"{_plain(ratio)} times {what} {in_these_runs(runs)}"
+    doubt = math.hypot(dear.doubt / dear.value, cheap.doubt / cheap.value)
+    if doubt <= _KNOWN:
+        return f"{_plain(ratio)} times {what}"
+    low, high = _plain(ratio * math.exp(-doubt)), _plain(ratio * math.exp(doubt))
+    return f"about {low} to {high} times {what} ({runs:,} runs)"
+
+
+def too_few(runs: int) -> str:
+    """What is said where a mean lies below what is possible on average.
+
+    Examples
+    --------
+    >>> too_few(3)
+    '3 runs are too few: the mean came out below what is possible on average; use 100 trials'
+    """
+    if runs >= _ENOUGH:
+        return "the mean came out below that: by luck, or because the policy errs more often than delta"
+    are = "1 run is" if runs == 1 else f"{runs} runs are"
+    return f"{are} too few: the mean came out below what is possible on average; use {_ENOUGH} trials"
+
+
+def _plain(ratio: float) -> str:
+    """Two digits, which is more than most ratios deserve."""
+    return f"{float(f'{ratio:.2g}'):,.10g}"

@@ -10,6 +10,7 @@ import pytest
 import mfbandit as mf
 from mfbandit.algorithms import REGISTRY, Policy
 from mfbandit.core import PULLS, Algorithm
+from mfbandit.errors import PolicyError
 from mfbandit.kernel import kernel
 from mfbandit.study.state._planner import Planner
 from mfbandit.testing import PolicyContract
@@ -92,6 +93,61 @@ def test_a_policy_that_breaks_the_contract_is_found(test: str, says: str) -> Non
 def test_too_many_rows_are_found() -> None:
     with pytest.raises(IndexError):
         TooManyRows().test_plans_keep_within_their_rows()
+
+
+def plan_unmarked(problem, params, state, out):
+    return 0
+
+
+def helper(state):
+    return state.clock[PULLS] > 0
+
+
+@kernel
+def plan_by_helper(problem, params, state, out):
+    return 0 if helper(state) else 1
+
+
+@kernel
+def plan_elsewhere(problem, params, state, out):
+    out[0, 0], out[0, 1], out[0, 2] = 0, 7, 1
+    return 1
+
+
+PLANS = {"unmarked": plan_unmarked, "by helper": plan_by_helper, "elsewhere": plan_elsewhere}
+
+
+@dataclass(frozen=True)
+class Planned(Hasty):
+    plan: str = "unmarked"
+
+    def algorithm(self, problem, goal, unit):
+        return Algorithm(PLANS[self.plan], recommend_and_write, NoParams(), problem.cost.shape[0])
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        ("unmarked", "plan of 'hasty' is no kernel: mark it with @kernel"),
+        ("by helper", "plan of 'hasty' calls helper, which is no kernel: mark it with @kernel"),
+    ],
+)
+def test_a_function_that_is_not_marked_is_named(plan: str, sentence: str) -> None:
+    with pytest.raises(PolicyError, match=sentence):
+        mf.simulate("figure-1a", Planned(plan=plan), trials=1)
+    mf.simulate("figure-1a", Planned(plan="unmarked"), trials=1, device="python")
+
+
+def test_a_fidelity_that_is_not_there_is_found() -> None:
+    class Elsewhere(PolicyContract):
+        def policy(self):
+            return Planned(plan="elsewhere")
+
+    with pytest.raises(IndexError):
+        mf.simulate("figure-1a", Planned(plan="elsewhere"), trials=1, device="python")
+    for test in ("test_plans_keep_within_their_rows", "test_plain_and_compiled_decide_the_same"):
+        with pytest.raises((IndexError, AssertionError)):
+            getattr(Elsewhere(), test)()
 
 
 def test_a_newcomer_need_not_be_registered() -> None:

@@ -73,10 +73,12 @@ def test_the_table_says_whether_assumptions_hold(capsys):
     assert main(["bounds", "figure-1a"]) == 0
     text = capsys.readouterr().out
     assert "Theorem 3.4 (Explore-A and -B): all that it assumes holds." in text
+    assert "with exact top and second; for yours give --top and --second, for the paper's --top 0.95 --second" in text
     assert main(["bounds", "judges"]) == 0
     text = capsys.readouterr().out
     assert "Theorem 3.4 (Explore-A and -B): not all that it assumes holds." in text
     assert "infinite" in text
+    assert "Assumption 3.3 wants mu + zeta <= the second-best mean, 0.5264; arm 'pythia-6.9b' at fidelity" in text
 
 
 def test_a_tie_at_the_top_is_told_in_words(capsys, tmp_path):

@@ -2,7 +2,7 @@ import json
 
 from mfbandit.algorithms import REGISTRY, policy
 from mfbandit.cli import main
-from mfbandit.instances import builtin_instances
+from mfbandit.instances import builtin_instances, instance_file, load_instance
 
 
 def test_policies_lists_the_registry(capsys):
@@ -42,6 +42,28 @@ def test_one_instance_is_shown_like_tables_2_and_3(capsys):
     assert found["biases"][0] == [0.3, 0.15, 0.0]
     assert found["costs"][0] == [1.0, 1.1, 1.2]
     assert found["best"] == "a"
+
+
+def test_the_file_of_an_instance_can_be_begun_with(capsys, tmp_path):
+    assert main(["instances", "figure-1a", "--toml"]) == 0
+    text = capsys.readouterr().out
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    assert load_instance(file) == load_instance("figure-1a")
+    assert main(["instances", str(file), "--toml"]) == 0
+    assert capsys.readouterr().out == text
+    assert main(["instances", "--toml"]) == 2
+    assert "name it" in capsys.readouterr().err
+
+
+def test_an_instance_is_told_from_a_study(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(instance_file("figure-1a"))
+    assert main(["run", str(file)]) == 2
+    assert "this is an instance, not a study; simulate it: mfbandit simulate FILE" in capsys.readouterr().err
+    file.write_text("[problem]\narms = ['a']\n")
+    assert main(["simulate", str(file)]) == 2
+    assert "this is a study, not an instance; run it: mfbandit run FILE" in capsys.readouterr().err
 
 
 def test_costs_that_differ_between_arms_are_a_range(capsys, tmp_path):

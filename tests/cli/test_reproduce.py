@@ -12,7 +12,7 @@ FIGURE, BOUNDS = (shlex.split(line)[1:] for line in BLOCK.splitlines())
 
 def test_json_is_one_object_and_files_are_written(capsys, tmp_path):
     out = tmp_path / "deep" / "folder"
-    assert main([*FIGURE[:-1], "2", "--out", str(out), "--json"]) == 0
+    assert main([*FIGURE, "--trials", "2", "--out", str(out), "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     assert found["index"] == str(out / "index.html")
@@ -23,6 +23,14 @@ def test_json_is_one_object_and_files_are_written(capsys, tmp_path):
     names = {path.name for path in out.iterdir()}
     files = {f"figure-1a.{ending}" for ending in ("csv", "json", "png", "svg")}
     assert names == files | {"figure-1a-instance.csv", "index.html"}
+
+
+def test_the_figure_in_python(capsys):
+    (code,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    exec(compile(code, "paper.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert all(line.endswith("on average, 0 of 100 wrong") for line in lines)
 
 
 def test_people_get_the_claim_the_findings_and_the_page(capsys, tmp_path):

@@ -106,6 +106,18 @@ def test_the_table_of_a_budget_policy_shows_both_regrets(capsys):
     assert "cost over limit" not in text
 
 
+def test_the_table_says_what_its_spread_is_and_what_a_budget_means_here(capsys):
+    text = output(capsys, "figure-1a", "-p", "mf-toptwo", "--budget", "2000", "--trials", "2").out
+    assert "± is one standard error" in text
+    assert "2,000 (only a limit here)" in text
+
+
+def test_a_prior_that_is_not_so_is_told(capsys):
+    told = output(capsys, "figure-1a", "-p", "lucb-a:top=0.65,second=0.6", "--trials", "2").err
+    assert "lucb-a:top=0.65,second=0.6: top is 0.65; it must be at least the best mean, 0.9" in told
+    assert output(capsys, "figure-1a", "-p", "lucb-a:top=0.95,second=0.75", "--trials", "2").err == ""
+
+
 def test_one_trial_has_no_deviation(capsys):
     found = report(capsys, "figure-1a", "-p", "lucb-top", "--trials", "1")
     assert found["std_cost"] == found["stderr_cost"] == 0.0

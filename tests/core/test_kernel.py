@@ -1,5 +1,6 @@
 """Kernels run as plain Python and compiled, slots are filled through every level, changes are noticed."""
 
+import importlib
 import sys
 from typing import NamedTuple
 
@@ -190,6 +191,27 @@ def test_a_part_can_be_stored_for_other_entries(monkeypatch, tmp_path):
         assert sum(dispatcher.stats.cache_hits.values()) == hits
     # As an entry, the same kernel needs other code.
     assert compiled(square)(7) == square(7) == 49
+
+
+@kernel
+def doubled(numbers):
+    return 2 * numbers.x
+
+
+def test_what_was_kept_for_a_class_that_has_moved_is_compiled_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    from numba.core import config
+
+    monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
+    for name in ("policy_of_before", "policy_of_now"):
+        (tmp_path / f"{name}.py").write_text("from typing import NamedTuple\nclass Numbers(NamedTuple):\n    x: int\n")
+        importlib.invalidate_caches()
+        monkeypatch.setattr(module, "_cpu", {})
+        assert compiled(doubled)(importlib.import_module(name).Numbers(3)) == 6
+        # As if another process came, to which the file has another name.
+        del sys.modules[name]
+        (tmp_path / f"{name}.py").unlink()
 
 
 class Inner(NamedTuple):

@@ -61,6 +61,20 @@ def test_figure_1a(tmp_path):
     check_links(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("trials", "said", "unsaid"),
+    [
+        (1, ["1 run is too few: the mean came out below what is possible", "in this one run"], ["the claim holds."]),
+        (5, ["± ", " times that (5 runs)", "in these 5 runs"], ["127 times", "too few"]),
+    ],
+)
+def test_few_trials_give_no_confident_sentences(tmp_path, trials, said, unsaid):
+    [section] = reproduce("figure-1a", tmp_path, trials=trials)
+    text = " ".join(section.findings)
+    assert [one for one in said if one not in text] == []
+    assert [one for one in unsaid if one in text] == []
+
+
 def test_figure_1b_says_that_it_breaks_its_model(tmp_path):
     with pytest.warns(ModelWarning):
         [section] = reproduce("figure-1b", tmp_path, trials=1)

@@ -1,10 +1,11 @@
+import dataclasses
 import json
 import math
 
 import pytest
 
 import mfbandit as mf
-from mfbandit.errors import InvalidInput
+from mfbandit.errors import InvalidInput, ModelWarning
 from mfbandit.simulation import forecast
 from mfbandit.theory import limit
 
@@ -51,6 +52,31 @@ def test_it_says_when_the_truest_fidelity_alone_is_best():
     assert found.advice.startswith("The cheap fidelities do not help: use 'fidelity 1' alone.")
 
 
+def test_what_few_trials_do_not_show_is_not_said():
+    guessed = instance([[0.6, 0.6], [0.5, 0.5]], [0.02, 0.0], [1, 4])
+    advice = forecast(guessed, trials=4, policies=["mf-toptwo"]).advice
+    assert "in these 4 runs" in advice
+    assert "do not help" not in advice
+    assert advice.count(" ± ") == 2
+    assert "±" not in forecast(guessed, trials=1, policies=["mf-toptwo"]).advice
+
+
+def test_a_mean_below_the_limit_is_said_to_be_luck(helpful):
+    few = dataclasses.replace(helpful, trials=3)
+    below = dataclasses.replace(few, best=dataclasses.replace(few.best, mean_cost=0.9 * few.limit))
+    assert "3 runs are too few: the mean came out below what is possible on average" in below.advice
+    assert "too few" not in few.advice
+
+
+def test_no_limit_is_claimed_where_the_means_break_their_bounds():
+    problem = mf.Problem.from_arrays([1, 20], [0.1, 0.0], arms=2, reward="bernoulli")
+    with pytest.warns(ModelWarning):
+        guessed = mf.Instance(problem, [[0.5, 0.8], [0.3, 0.3]], strict=False)
+    advice = forecast(guessed, trials=3, policies=["mf-toptwo"]).advice
+    assert "Nothing can cost less" not in advice
+    assert advice.endswith("No least cost is claimed: the means break their bias bounds.")
+
+
 def test_one_fidelity_and_one_arm():
     found = forecast(instance([[0.8], [0.2]], [0.0], [1]), trials=5)
     assert found.advice.startswith("With mf-toptwo expect a cost of")
@@ -65,7 +91,7 @@ def test_the_curve_rises_with_the_confidence(helpful):
     assert {text.get_text() for text in axes.texts} == {
         "mf-toptwo, fidelity 0 + fidelity 2",
         "mf-toptwo, fidelity 2",
-        "limit",
+        "limit (all fidelities)",
     }
     assert axes.get_yscale() == "log"
 

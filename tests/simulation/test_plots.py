@@ -9,6 +9,7 @@ from mfbandit import _plot_style as plot_style
 from mfbandit.errors import InvalidInput
 from mfbandit.simulation import _run_plots as plots
 from mfbandit.simulation import simulate
+from mfbandit.theory import limit
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +41,25 @@ def test_means_are_markers_and_deviations_bands(costs):
     assert line.get_xdata().tolist() == [0.05, 0.2]
     assert line.get_ydata()[1] * 1000 == pytest.approx(costs[0].cost.mean())
     assert len(axes.collections) == 2
-    assert texts(axes) == ["lucb-top", "lucb-c"]
+    assert texts(axes) == ["lucb-top", "lucb-c", "limit"]
+    assert axes.lines[-1].get_ydata()[0] * 1000 == pytest.approx(limit(costs[0].instance, 0.05))
+    assert axes.get_yscale() == "linear"
     assert axes.get_title(loc="left") == "Figure 1a"
+
+
+def test_costs_that_differ_twentyfold_are_on_a_logarithmic_axis(costs):
+    cheap = [simulate("figure-1a", "mf-toptwo", delta=delta, trials=3) for delta in (0.2, 0.05)]
+    [axes] = plots.cost_against_delta([*costs, *cheap]).axes
+    assert axes.get_yscale() == "log"
+    assert texts(axes) == ["lucb-top", "lucb-c", "mf-toptwo", "limit"]
+    assert axes.get_ylim()[0] > 1.0
+
+
+@pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
+def test_no_limit_is_drawn_where_none_binds(costs):
+    broken = simulate("figure-1b", "lucb-top", trials=1, max_pulls=100)
+    assert texts(plots.cost_against_delta([broken]).axes[0]) == ["lucb-top"]
+    assert "limit" not in texts(plots.cost_against_delta([*costs, broken]).axes[0])
 
 
 def test_open_markers_are_runs_that_were_cut_off(costs):

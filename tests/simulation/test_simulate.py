@@ -150,3 +150,10 @@ def test_an_interrupt_ends_compiled_runs_at_once():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "interrupted"
+
+
+def test_runs_are_shown_in_a_line():
+    runs = mf.simulate("figure-1a", "lucb-top", trials=2, max_pulls=50)
+    assert repr(runs).startswith("<Runs of lucb-top on figure-1a: 2 trials, mean cost ")
+    assert repr(runs).endswith(", 0 stopped, 0 wrong>")
+    assert "\n" not in repr(runs)

@@ -216,7 +216,7 @@ def test_limit():
     assert limit(instance, 0.01, fidelities="top") == pytest.approx(90 * information, rel=1e-4)
     assert limit(instance, 0.6) == 0.0
     assert limit(instance, 1e-300) == pytest.approx(26.649 * 300 * math.log(10), rel=1e-4)
-    with pytest.raises(InvalidInput, match="delta is 0"):
+    with pytest.raises(InvalidInput, match="delta must lie strictly between 0 and 1, got 0"):
         limit(instance, 0)
 
 

@@ -124,7 +124,7 @@ def test_one_arm_and_nonsense():
     assert corrected_hardness(alone) == (0.0, 0.0, 0.0, 0.0)
     with pytest.raises(InvalidInput, match="explore is 'd'"):
         corrected_upper_bound(NEAR, 0.05, "d")
-    with pytest.raises(InvalidInput, match="delta is 0"):
+    with pytest.raises(InvalidInput, match="delta must lie strictly between 0 and 1, got 0"):
         corrected_upper_bound(NEAR, 0.0)
 
 

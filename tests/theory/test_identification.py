@@ -112,7 +112,7 @@ def test_unit_scale():
 def test_lower_bound_is_zero_for_large_delta_and_refuses_nonsense():
     assert lower_bound(example, 0.5) == 0.0
     for delta in (0.0, 1.0, -0.1, math.nan):
-        with pytest.raises(InvalidInput, match="delta is"):
+        with pytest.raises(InvalidInput, match="delta must lie strictly"):
             lower_bound(example, delta)
 
 
@@ -238,3 +238,10 @@ def test_unknown_procedures_are_refused():
         upper_bound(UPPER, 0.05, "d")
     with pytest.raises(InvalidInput, match="explore is 'd'"):
         assumptions(UPPER, explore="d")
+
+
+def test_an_instance_may_be_given_by_its_name():
+    assert lower_bound("figure-1a", 0.05) == lower_bound(load_instance("figure-1a"), 0.05)
+    assert np.array_equal(gaps("judges"), gaps(load_instance("judges")))
+    with pytest.raises(InvalidInput, match="instance must be an Instance, a name or a file, got 3"):
+        lower_bound(3, 0.05)

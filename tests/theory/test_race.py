@@ -90,7 +90,7 @@ def test_what_is_refused():
     values = [[1, 0, 1], [0, 1, 0]]
     with pytest.raises(InvalidInput, match="share none"):
         oracle_race(mf.load_instance("figure-1a"), 0.05)
-    with pytest.raises(InvalidInput, match="delta is 1"):
+    with pytest.raises(InvalidInput, match="delta must lie strictly between 0 and 1, got 1"):
         oracle_race(instance(values), 1.0)
     with pytest.raises(InvalidInput, match="epsilon is -1"):
         oracle_race(instance(values), 0.05, epsilon=-1.0)

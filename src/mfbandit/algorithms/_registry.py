@@ -104,7 +104,7 @@ REGISTRY: dict[str, Entry] = {
     "mf-grad": Entry(
         MFGrad,
         {},
-        "MF-GRAD of Poiani et al. 2024 (practical threshold unproven, theory proven for Gaussian rewards only)",
+        "MF-GRAD of Poiani et al. 2024 (practical threshold unproven, theory proven for Gaussian rewards only; slow)",
         "mf-grad",
     ),
     "iise": Entry(
@@ -234,5 +234,5 @@ def read_policy(what: str | Policy | Mapping[str, Any]) -> Policy:
     return _from_options(name.strip(), options)
 
 
-#: The public name. Inside the library `policy` is what parameters and variables are called.
+# The public name. Inside the library `policy` is what parameters and variables are called.
 policy = read_policy

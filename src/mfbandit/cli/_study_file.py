@@ -101,6 +101,8 @@ def read_study_file(path: str | os.PathLike[str]) -> StudyFile:
 
 def _build(data: dict[str, Any], file: Path) -> StudyFile:
     own = ("problem", "storage", "evaluator", "resources", "use_costs")
+    if "means" in data and "problem" not in data:
+        raise InvalidInput("this is an instance, not a study; simulate it: mfbandit simulate FILE")
     keys = check_keys(data, (), (*_SETTINGS, *_RUNNING, *own), "a study file", InvalidInput)
     for key, kind in (_SETTINGS | _RUNNING).items():
         _check_type(keys, key, kind)

@@ -10,7 +10,13 @@ from mfbandit.instances._evaluator import Evaluator, PullLike, evaluator
 from mfbandit.instances._instance import Instance, Violation
 from mfbandit.instances._instance_table import instance_table
 from mfbandit.instances._laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardLaw, TableLaw, law_from_json
-from mfbandit.instances._loading import InstanceSummary, builtin_instances, describe_instances, load_instance
+from mfbandit.instances._loading import (
+    InstanceSummary,
+    builtin_instances,
+    describe_instances,
+    instance_file,
+    load_instance,
+)
 from mfbandit.instances._reward_draws import Law, draw_any, draw_of, law_arrays
 
 __all__ = [
@@ -36,6 +42,7 @@ __all__ = [
     "draw_any_block",
     "draw_of",
     "evaluator",
+    "instance_file",
     "instance_table",
     "law_arrays",
     "law_from_json",

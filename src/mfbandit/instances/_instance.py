@@ -211,7 +211,8 @@ class Instance:
             f"{f'; and {more} more' if more > 0 else ''}"
         )
         if self.strict:
-            raise InstanceError(f"{sentence} (strict=False accepts it with a warning)")
+            how = "for a warning instead, write strict = false in its file, or strict=False in Python"
+            raise InstanceError(f"{sentence} ({how})")
         warnings.warn(sentence, ModelWarning, stacklevel=_levels_to_the_caller())
 
     @property

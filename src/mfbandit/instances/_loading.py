@@ -17,7 +17,7 @@ from mfbandit.instances._laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardL
 from mfbandit.instances.recorded._dataset import load_dataset
 from mfbandit.model import Bernoulli, Bounded, Fidelity, Gaussian, Problem, RewardKind
 
-__all__ = ["InstanceSummary", "builtin_instances", "describe_instances", "load_instance"]
+__all__ = ["InstanceSummary", "builtin_instances", "describe_instances", "instance_file", "load_instance"]
 
 _REQUIRED = ("reward", "costs", "biases", "means")
 _OPTIONAL = ("name", "description", "arms", "fidelities", "strict", "blocks", "order", "pair_biases", "block_costs")
@@ -76,6 +76,9 @@ def describe_instances() -> list[InstanceSummary]:
 def load_instance(name_or_path: str | os.PathLike[str], *, strict: bool | None = None) -> Instance:
     """Load a built-in instance by its name, or one of your own from a TOML file or a data set.
 
+    The page "What will it cost, and how long will it take?" says what such a file holds, in "An instance of your own";
+    ``mfbandit instances NAME --toml`` prints one to begin with.
+
     Parameters
     ----------
     name_or_path
@@ -107,6 +110,22 @@ def load_instance(name_or_path: str | os.PathLike[str], *, strict: bool | None =
     if path.is_dir():
         return load_dataset(path, strict=strict)
     return _build(_parse(_read(path), str(path)), str(path), strict)
+
+
+def instance_file(name_or_path: str | os.PathLike[str]) -> str:
+    """The text of the TOML file of an instance, to begin one of your own with.
+
+    Examples
+    --------
+    >>> instance_file("loose-prior").splitlines()[0]
+    'name = "loose-prior"'
+    """
+    load_instance(name_or_path)
+    if str(name_or_path) in builtin_instances():
+        return _builtin_text(str(name_or_path))
+    if Path(name_or_path).is_dir():
+        raise InstanceError(f"{str(name_or_path)!r} is a folder of recorded rewards, which no TOML file can hold")
+    return _read(Path(name_or_path))
 
 
 def _summary(name: str) -> InstanceSummary:
@@ -170,6 +189,8 @@ def _build(data: dict[str, Any], source: str, strict: bool | None) -> Instance:
 
 def _law_keys(data: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the keys of the reward law, after refusing those of another one."""
+    if "problem" in data:
+        raise InstanceError("this is a study, not an instance; run it: mfbandit run FILE")
     if "reward" not in data:
         raise InstanceError("an instance file lacks the key 'reward'")
     reward = data["reward"]

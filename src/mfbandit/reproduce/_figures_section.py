@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from mfbandit import theory
+from mfbandit.formatting import Mean, in_these_runs, times, too_few
 from mfbandit.instances import Instance, instance_table, load_instance
 from mfbandit.reproduce._experiment import Experiment, Request
 from mfbandit.reproduce._section import Picture, Section, Table, count, number, pm
@@ -56,7 +57,7 @@ def _run(name: str, order: Request) -> Section:
         findings=(
             *_order_of_a_and_b(name, by_policy),
             *_top_only(by_policy),
-            *_default(by_policy),
+            *_default(instance, by_policy),
             *_limits(instance, by_policy),
             *_theorem(name, instance),
             *_errors(runs),
@@ -93,41 +94,60 @@ def _simulations(instance: Instance, order: Request) -> list[Runs]:
     return runs
 
 
-def _means(runs: Sequence[Runs]) -> list[float]:
-    return [float(one.cost.mean()) for one in runs]
+def _means(runs: Sequence[Runs]) -> list[Mean]:
+    return [Mean.of(one.cost) for one in runs]
 
 
 def _order_of_a_and_b(name: str, by_policy: dict[str, list[Runs]]) -> list[str]:
     cheaper, costlier = _CHEAPER[name]
     left, right = _means(by_policy[cheaper]), _means(by_policy[costlier])
-    lower = [mine < other for mine, other in zip(left, right, strict=True)]
-    verdict = "the claim holds" if all(lower) else "the claim does not hold throughout"
+    lower = [mine.value < other.value for mine, other in zip(left, right, strict=True)]
     names = [label[5].upper() for label in (cheaper, costlier)]
     return [
         f"Explore-{names[0]} is cheaper than Explore-{names[1]} at {count(lower)} values of δ "
-        f"({number(left[0])} against {number(right[0])} at δ = {DELTAS[0]:g}): {verdict}."
+        f"({left[0].text()} against {right[0].text()} at δ = {DELTAS[0]:g}; ± standard error): "
+        f"{_holds(by_policy[cheaper], by_policy[costlier])}."
     ]
+
+
+def _holds(cheaper: Sequence[Runs], costlier: Sequence[Runs]) -> str:
+    """Whether costs differ by more than luck at every δ; both policies share their luck, so trial by trial."""
+    differences = [Mean.of(other.cost - mine.cost) for mine, other in zip(cheaper, costlier, strict=True)]
+    if all(one.positive for one in differences):
+        return "the claim holds"
+    if all(one.value > 0.0 for one in differences):
+        return f"the claim holds {in_these_runs(cheaper[0].trials)}, by differences that may be luck"
+    return f"the claim does not hold throughout {in_these_runs(cheaper[0].trials)}"
 
 
 def _top_only(by_policy: dict[str, list[Runs]]) -> list[str]:
     top = _means(by_policy[TOP_ONLY])
-    rivals = [min(costs) for costs in zip(*(_means(by_policy[one]) for one in (A, B, C)), strict=True)]
-    lower = [mine < other for mine, other in zip(top, rivals, strict=True)]
-    saved = 1.0 - top[0] / rivals[0]
+    rivals = [_cheapest(costs) for costs in zip(*(_means(by_policy[one]) for one in (A, B, C)), strict=True)]
+    lower = [mine.value < other.value for mine, other in zip(top, rivals, strict=True)]
+    saved = 1.0 - top[0].value / rivals[0].value
+    sure = all(mine.below(other) for mine, other in zip(top, rivals, strict=True))
+    where = "on this instance" if sure else in_these_runs(top[0].runs)
     return [
         "The paper does not show LUCB on the truest fidelity alone. It is cheaper than A, B and C at "
-        f"{count(lower)} values of δ ({number(top[0])} at δ = {DELTAS[0]:g}, {saved:.0%} less than the "
-        "best of the three): on this instance the cheap fidelities do not pay under the paper's radius."
+        f"{count(lower)} values of δ ({top[0].text()} at δ = {DELTAS[0]:g}, {saved:.0%} less than the "
+        f"best of the three): {where} the cheap fidelities do not pay under the paper's radius."
     ]
 
 
-def _default(by_policy: dict[str, list[Runs]]) -> list[str]:
+def _default(instance: Instance, by_policy: dict[str, list[Runs]]) -> list[str]:
     mine = _means(by_policy[DEFAULT])[0]
-    best = min(_means(by_policy[one])[0] for one in (A, B, C, TOP_ONLY))
+    best = _cheapest([_means(by_policy[one])[0] for one in (A, B, C, TOP_ONLY)])
+    least = theory.limit(instance, DELTAS[0])
+    unlikely = not instance.violations and mine.value < least
+    doubt = f" But no δ-correct algorithm can pay less than {number(least)}: {too_few(mine.runs)}." if unlikely else ""
     return [
         f"The default policy of this library, {DEFAULT}, is not in the paper. It needs no prior knowledge and pays "
-        f"{number(mine)} at δ = {DELTAS[0]:g}, {best / mine:,.0f} times less than the cheapest of the four others."
+        f"{mine.text()} at δ = {DELTAS[0]:g}. The cheapest of the four others pays {times(best, mine)}.{doubt}"
     ]
+
+
+def _cheapest(means: Sequence[Mean]) -> Mean:
+    return min(means, key=lambda one: one.value)
 
 
 def _limits(instance: Instance, by_policy: dict[str, list[Runs]]) -> list[str]:
@@ -139,11 +159,11 @@ def _limits(instance: Instance, by_policy: dict[str, list[Runs]]) -> list[str]:
     return [
         _limit(instance, first, cost[0]),
         f"δ hardly matters under the radius √(log(L t⁴/δ)/n): from δ = {DELTAS[0]:g} to {DELTAS[-1]:g} "
-        f"the cost of Explore-A falls by {1.0 - cost[-1] / cost[0]:.0%}, {word} by {1.0 - left:.0%}.",
+        f"the cost of Explore-A falls by {1.0 - cost[-1].value / cost[0].value:.0%}, {word} by {1.0 - left:.0%}.",
     ]
 
 
-def _limit(instance: Instance, limit: float, cost: float) -> str:
+def _limit(instance: Instance, limit: float, cost: Mean) -> str:
     if instance.violations:
         return (
             f"No limit is claimed here: the instance breaks its own bias bounds. The formula C* kl(δ, 1 - δ) gives "
@@ -153,7 +173,7 @@ def _limit(instance: Instance, limit: float, cost: float) -> str:
     same = "the same as" if abs(top / limit - 1.0) < 1e-6 else f"{1.0 - limit / top:.1%} less than"
     return (
         f"No δ-correct algorithm can pay less than {number(limit)} at δ = {DELTAS[0]:g}, which is {same} "
-        f"with the truest fidelity alone. Explore-A pays {cost / limit:,.0f} times that."
+        f"with the truest fidelity alone. Explore-A pays {times(cost, Mean(limit, 0.0, cost.runs))}."
     )
 
 

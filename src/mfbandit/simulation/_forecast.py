@@ -13,7 +13,7 @@ import numpy as np
 from mfbandit._checks import as_list, whole_number
 from mfbandit.algorithms import Policy, read_policy
 from mfbandit.errors import InvalidInput
-from mfbandit.formatting import amount
+from mfbandit.formatting import Mean, amount, in_these_runs, times, too_few
 from mfbandit.instances import Instance, load_instance
 from mfbandit.simulation._run_plots import cost_against_confidence
 from mfbandit.simulation._runs import Runs, WidthRow
@@ -97,27 +97,45 @@ class Forecast:
 
     @property
     def advice(self) -> str:
-        """What to do, in words."""
+        """What to do, in words; what is uncertain after so few trials is said so."""
         problem = self.instance.problem
-        truth = problem.fidelities[problem.truest].name
-        least = "" if math.isnan(self.limit) else f" Nothing can cost less than {amount(self.limit, 3)} on average."
+        truth = repr(problem.fidelities[problem.truest].name)
+        best, alone, least = self._mean(self.best), self._mean(self.truest_only), self._least()
         if problem.n_fidelities == 1:
-            return f"With {self.best.policy} expect a cost of {amount(self.best.mean_cost, 3)}.{least}"
-        alone = amount(self.truest_only.mean_cost, 3)
+            return f"With {self.best.policy} expect a cost of {best.text(3)}.{least}"
         if not self.helps:
-            everything = max(self.rows, key=lambda row: (row.policy == self.best.policy, len(row.fidelities)))
+            most = max(self.rows, key=lambda row: (row.policy == self.best.policy, len(row.fidelities)))
+            everything, unsure = self._mean(most), f"made no clear difference {in_these_runs(self.trials)}"
+            # That the limit is the same without them shows it as well.
+            useless = self.truest_only.limit <= (1.0 + _WORTHWHILE) * self.limit and not self.instance.violations
+            verdict = "do not help" if useless or alone.below(everything) else unsure
             return (
-                f"The cheap fidelities do not help: use {truth!r} alone. With {self.best.policy} expect a "
-                f"cost of {alone}; with all fidelities it would be {amount(everything.mean_cost, 3)}.{least}"
+                f"The cheap fidelities {verdict}: use {truth} alone. With {self.best.policy} expect a "
+                f"cost of {alone.text(3)}; with all fidelities it would be {everything.text(3)}.{least}"
             )
         kept = " and ".join(map(repr, self.keep))
         idle = [one.name for one in problem.fidelities if one.name not in self.keep]
         without = f" {' and '.join(map(repr, idle))} can be left out." if idle else ""
-        times = self.truest_only.mean_cost / self.best.mean_cost
+        given = f"Use {kept} with {self.best.policy}: expect a cost of {best.text(3)}, "
+        if best.below(alone):
+            less = times(alone, best, f"less than the {alone.text(3)} of {truth} alone")
+            return f"{given}{less}.{without}{least}"
         return (
-            f"Use {kept} with {self.best.policy}: expect a cost of {amount(self.best.mean_cost, 3)}, "
-            f"{times:.3g} times less than the {alone} of {truth!r} alone.{without}{least}"
+            f"{given}beside {alone.text(3)} with {truth} alone, a difference that may be luck "
+            f"{in_these_runs(self.trials)}.{without}{least}"
         )
+
+    def _mean(self, row: ForecastRow) -> Mean:
+        return Mean(row.mean_cost, row.standard_error, self.trials)
+
+    def _least(self) -> str:
+        """What no policy can undercut, as a sentence, and whether too few trials did."""
+        if math.isnan(self.limit):
+            return ""
+        if self.instance.violations:
+            return " No least cost is claimed: the means break their bias bounds."
+        doubt = f", but {too_few(self.trials)}" if self.best.mean_cost < self.limit else ""
+        return f" Nothing can cost less than {amount(self.limit, 3)} on average{doubt}."
 
     def to_json(self) -> dict[str, Any]:
         """The forecast as a plain JSON object; numbers that are not known become None."""
@@ -145,9 +163,11 @@ class Forecast:
         lines = []
         for row in dict.fromkeys((self.best, self.truest_only)):
             points = [(delta, float(self._again(row, delta).cost.mean())) for delta in deltas]
-            lines.append((f"{_policy_name(row.policy)}, {_short(row.fidelities)}", points))
+            lines.append((f"{row.policy.partition(':')[0]}, {_short(row.fidelities)}", points))
         if not math.isnan(self.limit):
-            lines.append(("limit", [(delta, limit(self.instance, delta)) for delta in deltas if delta < 0.5]))
+            lines.append(
+                ("limit (all fidelities)", [(delta, limit(self.instance, delta)) for delta in deltas if delta < 0.5])
+            )
         return lines
 
     def figure(self, deltas: Sequence[float] = _CURVE) -> Figure:
@@ -316,10 +336,6 @@ def _choice(ordered: Sequence[ForecastRow]) -> ForecastRow:
         row for row in ordered if row.stopped_rate == first.stopped_rate and row.mean_cost <= first.mean_cost + slack
     ]
     return min(good, key=lambda row: (len(row.fidelities), row.mean_cost))
-
-
-def _policy_name(label: str) -> str:
-    return label.partition(":")[0]
 
 
 def _short(names: tuple[str, ...]) -> str:

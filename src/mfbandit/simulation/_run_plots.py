@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from mfbandit import theory
 from mfbandit._plot_style import (
     PALE,
     assign_looks,
@@ -48,6 +49,9 @@ __all__ = [
     "save",
 ]
 
+#: Costs that differ so many times are drawn on a logarithmic axis.
+_WIDE = 20.0
+_DASHED: Any = (0, (5, 3))
 Measure = Literal["regret", "cost_regret"]
 _MEASURES = {
     "regret": "regret as in the paper",
@@ -86,7 +90,9 @@ class _Curve:
 def cost_against_delta(runs: Sequence[Runs], *, title: str = "") -> Figure:
     """Draw the cost of identification against delta: means as markers, deviations as bands.
 
-    A marker is open where runs were cut off, so that their cost is a lower bound.
+    A marker is open where runs were cut off, so that their cost is a lower bound. The axis is logarithmic where costs
+    differ 20-fold. The dashed line is the limit that no policy can undercut on average, with all fidelities; it is
+    drawn where it is known and all runs are of one instance.
 
     Parameters
     ----------
@@ -98,12 +104,21 @@ def cost_against_delta(runs: Sequence[Runs], *, title: str = "") -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
+
+    Examples
+    --------
+    >>> import mfbandit as mf
+    >>> runs = [mf.simulate("judges", delta=delta, trials=5) for delta in (0.05, 0.1)]
+    >>> cost_against_delta(runs, title="judges").savefig("costs.png")  # doctest: +SKIP
     """
     curves = _curves(runs, [one.goal.delta for one in runs], [one.cost for one in runs])
     figure, (axes,) = canvas(1, width=6.4)
-    unit, word = _unit(max(float((curve.mean + curve.deviation).max()) for curve in curves))
+    means = np.concatenate([curve.mean for curve in curves])
+    wide = bool(means.max() > _WIDE * means.min() > 0.0)
+    unit, word = (1.0, "") if wide else _unit(max(float((one.mean + one.deviation).max()) for one in curves))
     for curve in curves:
         low, high = (curve.mean - curve.deviation) / unit, (curve.mean + curve.deviation) / unit
+        low = np.maximum(low, curve.mean / unit / _WIDE) if wide else low
         axes.fill_between(curve.x, low, high, color=curve.colour, alpha=0.13, linewidth=0)
         _line(axes, curve.x, curve.mean / unit, curve)
         cut_off = curve.x[curve.cut_off], curve.mean[curve.cut_off] / unit
@@ -113,8 +128,27 @@ def cost_against_delta(runs: Sequence[Runs], *, title: str = "") -> Figure:
     axes.set_ylabel(f"cost until the answer{word}")
     axes.set_xticks(sorted({float(x) for curve in curves for x in curve.x}))
     set_title(axes, title)
-    label_ends(axes, [(c.label, c.colour, float(c.x[-1]), float(c.mean[-1]) / unit) for c in curves])
+    ends = [(c.label, c.colour, float(c.x[-1]), float(c.mean[-1]) / unit) for c in curves]
+    for x, y in _limits(runs):
+        axes.plot(x, y / unit, color=PALE, linestyle=_DASHED, linewidth=1.2, zorder=2)
+        ends.append(("limit", PALE, float(x[-1]), float(y[-1]) / unit))
+    if wide:
+        axes.set_yscale("log")
+        _plain_ticks(axes)
+        axes.yaxis.set_major_formatter("{x:,g}")
+    label_ends(axes, ends)
     return figure
+
+
+def _limits(runs: Sequence[Runs]) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """The limit against delta, if all runs are of one instance and the limit binds them; else nothing."""
+    instance = runs[0].instance
+    bound = instance.problem.blocks is None and not instance.violations
+    if not bound or any(one.instance != instance or one.goal.epsilon > 0.0 for one in runs):
+        return []
+    x = np.array(sorted({one.goal.delta for one in runs if one.goal.delta < 0.5}))
+    y = np.array([theory.limit(instance, float(delta)) for delta in x])
+    return [(x, y)] if len(x) and np.isfinite(y).all() else []
 
 
 def regret_against_budget(
@@ -166,13 +200,11 @@ def growth_against_budget(
     Parameters
     ----------
     budgets : sequence of float
-        The budgets.
     growth : mapping of label to sequence of float
         One value per budget.
     bounds : sequence of Bound
         Lines of theory.
     ylabel, title : str
-        Texts.
 
     Returns
     -------
@@ -232,17 +264,8 @@ def _unit(largest: float) -> tuple[float, str]:
 
 
 def _line(axes: Axes, x: Any, y: Any, curve: _Curve, size: float = 5.5) -> None:
-    axes.plot(
-        x,
-        y,
-        color=curve.colour,
-        marker=curve.marker,
-        markersize=size,
-        linewidth=1.3,
-        markeredgecolor="white",
-        markeredgewidth=0.6,
-        zorder=3,
-    )
+    edge: Any = {"markeredgecolor": "white", "markeredgewidth": 0.6}
+    axes.plot(x, y, color=curve.colour, marker=curve.marker, markersize=size, linewidth=1.3, zorder=3, **edge)
 
 
 def _logarithmic(axes: Axes, xlabel: str, ylabel: str) -> None:
@@ -257,7 +280,7 @@ def _logarithmic(axes: Axes, xlabel: str, ylabel: str) -> None:
 def _draw_growth(axes: Axes, curves: Sequence[_Curve], bounds: Sequence[Bound]) -> None:
     ends = []
     for bound in bounds:
-        axes.plot(bound.x, bound.y, color=PALE, linestyle=(0, (5, 3)), linewidth=1.2, zorder=2)
+        axes.plot(bound.x, bound.y, color=PALE, linestyle=_DASHED, linewidth=1.2, zorder=2)
         ends.append((bound.label, PALE, float(bound.x[-1]), float(bound.y[-1])))
     for position, curve in enumerate(curves):
         # Curves may coincide: what lies below has the larger markers.
@@ -284,7 +307,7 @@ def cost_against_confidence(lines: Sequence[tuple[str, Sequence[tuple[float, flo
     Parameters
     ----------
     lines : sequence of (label, [(delta, cost), ...])
-        One curve each; one that is called "limit" is drawn as theory.
+        One curve each; one whose label begins with "limit" is drawn as theory.
     title : str
         What stands above.
 
@@ -297,13 +320,14 @@ def cost_against_confidence(lines: Sequence[tuple[str, Sequence[tuple[float, flo
     ends = []
     for label, points in lines:
         x, y = [1.0 / delta for delta, _ in points], [cost for _, cost in points]
-        colour, marker = (PALE, "") if label == "limit" else looks[label]
-        style: Any = (0, (5, 3)) if label == "limit" else "-"
+        theoretical = label.startswith("limit")
+        colour, marker = (PALE, "") if theoretical else looks[label]
+        style: Any = _DASHED if theoretical else "-"
         axes.plot(x, y, color=colour, marker=marker, linestyle=style, linewidth=1.4, markersize=5.5)
         ends.append((short_label(label), colour, x[-1], y[-1]))
     axes.set_xscale("log")
     costs = [cost for _, points in lines for _, cost in points if cost > 0.0]
-    if costs and max(costs) > 20.0 * min(costs):
+    if costs and max(costs) > _WIDE * min(costs):
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=0.0)

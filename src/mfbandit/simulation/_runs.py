@@ -13,6 +13,7 @@ from mfbandit import theory
 from mfbandit._optional import optional
 from mfbandit.algorithms import Policy
 from mfbandit.core import Goal
+from mfbandit.formatting import Mean
 from mfbandit.instances import Instance
 from mfbandit.model import BetterThan, wrong_answers
 from mfbandit.simulation._virtual_workers import Durations
@@ -78,6 +79,15 @@ class Runs:
     busy: Floats = field(repr=False)
     width: int = 1
     durations: Durations | None = None
+
+    def __repr__(self) -> str:
+        """Sum up the runs in one line; `summary` has more."""
+        cost = Mean.of(self.cost).text()
+        return (
+            f"<Runs of {self.policy.label} on {self.instance.name or 'an instance'}: {self.trials:,} "
+            f"trial{'' if self.trials == 1 else 's'}, mean cost {cost}, {int(self.stopped.sum()):,} stopped, "
+            f"{int(self.wrong.sum()):,} wrong>"
+        )
 
     @property
     def trials(self) -> int:

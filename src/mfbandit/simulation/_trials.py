@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import types
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
@@ -16,7 +17,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mfbandit.algorithms import Policy
-from mfbandit.core import Goal, arrays, bind, compiled, digest, has_blocks, layout, tally_block, tally_for
+from mfbandit.core import (
+    Algorithm,
+    Goal,
+    arrays,
+    bind,
+    compiled,
+    digest,
+    has_blocks,
+    layout,
+    names,
+    tally_block,
+    tally_for,
+)
 from mfbandit.errors import InvalidInput, PolicyError
 from mfbandit.instances import (
     BernoulliLaw,
@@ -151,12 +164,30 @@ def _one_for_all_laws(prepared: Prepared) -> Prepared | None:
     return None
 
 
+def _check_marks(policy: Policy, algorithm: Algorithm) -> None:
+    """Refuse what could not be compiled since somebody forgot to mark it: the compiler's words are many."""
+    for part in ("plan", "recommend"):
+        function = getattr(algorithm, part)
+        if not _marked(function):
+            raise PolicyError(f"{part} of {policy.name!r} is no kernel: mark it with @kernel")
+        for name in names(function.__code__):
+            called = function.__globals__.get(name)
+            if isinstance(called, types.FunctionType) and not _marked(called):
+                raise PolicyError(f"{part} of {policy.name!r} calls {name}, which is no kernel: mark it with @kernel")
+
+
+def _marked(function: Any) -> bool:
+    return hasattr(function, "__mfbandit_kernel__") or hasattr(function, "__mfbandit_slot__")
+
+
 class Simulator:
     """A simulation made ready on this machine: plays any piece of its trials."""
 
     def __init__(self, simulation: Simulation, device: str) -> None:
         self.simulation, self.device = simulation, device
         self.prepared = prepare(simulation)
+        if device != "python":
+            _check_marks(simulation.policy, self.prepared.algorithm)
         if simulation.instance.problem.blocks is not None and device == "cuda":
             raise InvalidInput("device 'cuda' cannot simulate problems with blocks: use device='cpu'")
         self.text = self.bound()

@@ -1,5 +1,7 @@
 """Every bound of the paper, the regrets of a run, and the tight limit, as functions of an instance.
 
+An instance is given as an :class:`~mfbandit.Instance`, or by the name of a built-in or the path of a TOML file.
+
 - :mod:`~mfbandit.theory._identification`: gaps, optimal fidelities, hardness, Theorem 3.1
 - :mod:`~mfbandit.theory._upper` and :mod:`~mfbandit.theory._conditions`: Theorems 3.4 and B.1 as printed,
   and whether they apply
@@ -16,7 +18,7 @@ What stands here is for other rooms; modules with an underscore are private to t
 the rooms above it in CONTRIBUTING.md.
 """
 
-from mfbandit.theory._conditions import Assumptions, assumptions
+from mfbandit.theory._conditions import Assumptions, assumptions, wrong_prior
 from mfbandit.theory._corrected import CorrectedHardness, contradiction, corrected_hardness, corrected_upper_bound
 from mfbandit.theory._corrected_regret import corrected_regret_upper_bound
 from mfbandit.theory._hard_pair import hard_pair
@@ -90,4 +92,5 @@ __all__ = [
     "regret_upper_rate",
     "regret_worst_case",
     "upper_bound",
+    "wrong_prior",
 ]

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
 from mfbandit.theory._identification import conservative_fidelity, gaps, optimal_fidelity
+from mfbandit.theory._scale import by_name
 
-__all__ = ["Assumptions", "Explore", "assumptions"]
+__all__ = ["Assumptions", "Explore", "assumptions", "wrong_prior"]
 
 #: Differences of decimal fractions are off by rounding.
 _ROUNDING = 1e-12
@@ -83,6 +84,7 @@ class Assumptions:
         return self.applies and self.biases_hold
 
 
+@by_name
 def assumptions(
     instance: Instance,
     top: float | None = None,
@@ -133,7 +135,7 @@ def assumptions(
     else:
         reached = optimal_fidelity(instance, top, second)
         checked = [optimal_fidelity(instance), reached]
-        prior = _wrong_prior(instance, top, second)
+        prior = wrong_prior(instance, top, second)
     good = _better_than_second(instance, checked)
     printed = _better_than_second(instance, [optimal_fidelity(instance)])
     positive = _without_gap(instance, reached)
@@ -170,9 +172,8 @@ def _better_than_second(instance: Instance, checked: list[NDArray[np.intp]]) -> 
             # A mean at the bound is admitted; only rounding may put it above.
             if arm != instance.best and upper[arm, m] > second + 1e-12 * max(1.0, abs(second)):
                 found.append(
-                    f"Assumption 3.3: arm {problem.arms[arm]!r} at fidelity "
-                    f"{problem.fidelities[m].name!r} may be as good as {upper[arm, m]:.6g}; the "
-                    f"second-best mean, {second:.6g}, must not be less"
+                    f"Assumption 3.3 wants mu + zeta <= the second-best mean, {second:.6g}; "
+                    f"arm {problem.arms[arm]!r} at fidelity {problem.fidelities[m].name!r} has {upper[arm, m]:.6g}"
                 )
     return found
 
@@ -207,7 +208,15 @@ def _useless_commitments(instance: Instance, top: float | None, second: float | 
     ]
 
 
-def _wrong_prior(instance: Instance, top: float | None, second: float | None) -> list[str]:
+def wrong_prior(instance: Instance, top: float | None, second: float | None) -> list[str]:
+    """Sentences on what Explore-A and -B are told that is not so: the paper's guarantee needs it.
+
+    Examples
+    --------
+    >>> from mfbandit.instances import load_instance
+    >>> wrong_prior(load_instance("figure-1a"), 0.65, 0.6)
+    ['top is 0.65; it must be at least the best mean, 0.9']
+    """
     found = []
     best = float(instance.truth[instance.best])
     if top is not None and top < best:

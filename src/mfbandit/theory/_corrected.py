@@ -15,7 +15,7 @@ import numpy as np
 from mfbandit.instances import Instance
 from mfbandit.theory._conditions import Explore
 from mfbandit.theory._identification import behind, gaps, lower_bound, optimal_fidelity, sum_of_inverse_squares
-from mfbandit.theory._scale import paper_unit
+from mfbandit.theory._scale import by_name, paper_unit
 from mfbandit.theory._upper import LUCBCase, bound_of, upper_bound
 from mfbandit.theory.characteristic._characteristic import limit
 
@@ -35,6 +35,7 @@ class CorrectedHardness(NamedTuple):
     """H with every arm's term times its sweep over all fidelities, in cheapest pulls (Explore-B)."""
 
 
+@by_name
 def corrected_hardness(instance: Instance, top: float | None = None, second: float | None = None) -> CorrectedHardness:
     """H and G of Theorem 3.4 with the gaps that its proof uses.
 
@@ -78,6 +79,7 @@ def corrected_hardness(instance: Instance, top: float | None = None, second: flo
     return CorrectedHardness(float(terms.sum()), by_truth, by_index, float((sweeps * terms).sum()))
 
 
+@by_name
 def corrected_upper_bound(
     instance: Instance,
     delta: float,
@@ -125,6 +127,7 @@ def corrected_upper_bound(
     return bound_of(LUCBCase(instance, delta, explore, top, second, L), proven_hardness, constant)
 
 
+@by_name
 def contradiction(
     instance: Instance,
     delta: float,

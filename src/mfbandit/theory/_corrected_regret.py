@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mfbandit._checks import FloatArray
 from mfbandit.instances import Instance
 from mfbandit.theory._regret_bounds import check_regret, epsilon_of, prices_of_pulls, truest_gaps
-from mfbandit.theory._scale import check_budget, paper_unit
+from mfbandit.theory._scale import by_name, check_budget, paper_unit
 
 __all__ = ["corrected_regret_upper_bound"]
 
@@ -23,6 +23,7 @@ __all__ = ["corrected_regret_upper_bound"]
 _MOST = 400
 
 
+@by_name
 def corrected_regret_upper_bound(instance: Instance, budget: float, epsilon: float | str | None = None) -> float:
     """Bound the expected regret of Elimination: Theorem D.3 with the phases that its rule needs.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mfbandit._checks import FloatArray
 from mfbandit.instances import Instance
-from mfbandit.theory._scale import check_delta, in_units, refuse_blocks
+from mfbandit.theory._scale import by_name, check_delta, in_units, refuse_blocks
 from mfbandit.theory.divergence._divergence import divergences
 
 __all__ = [
@@ -43,6 +43,7 @@ class Hardness(NamedTuple):
     """Cost of telling the optimal fidelity of each arm from the others (Theorem 3.4)."""
 
 
+@by_name
 def gaps(instance: Instance, top: float | None = None, second: float | None = None) -> FloatArray:
     """Reward gaps of every arm and fidelity, in reward units (eq. reward-gap).
 
@@ -82,6 +83,7 @@ def gaps(instance: Instance, top: float | None = None, second: float | None = No
     return result
 
 
+@by_name
 def optimal_fidelity(instance: Instance, top: float | None = None, second: float | None = None) -> NDArray[np.intp]:
     """Most efficient fidelity per arm, the argmax of gap / sqrt(cost) (eq. efficient-fidelity).
 
@@ -100,6 +102,7 @@ def optimal_fidelity(instance: Instance, top: float | None = None, second: float
     return np.asarray(ratios.argmax(axis=1))
 
 
+@by_name
 def conservative_fidelity(instance: Instance) -> NDArray[np.intp]:
     """Fidelity at which Explore-C ends for every arm: the cheapest with gap > 2 bias (Theorem B.1).
 
@@ -116,6 +119,7 @@ def conservative_fidelity(instance: Instance) -> NDArray[np.intp]:
     return np.where(enough.any(axis=1), order[enough.argmax(axis=1)], -1)
 
 
+@by_name
 def hardness(instance: Instance, top: float | None = None, second: float | None = None) -> Hardness:
     """H, H~ and G~ of an instance (Section 3.1 and Theorem 3.4), as printed.
 
@@ -176,6 +180,7 @@ def sum_of_inverse_squares(values: FloatArray) -> float:
         return float((values**-2.0).sum())
 
 
+@by_name
 def lower_bound_costs(instance: Instance) -> FloatArray:
     """Terms of Theorem 3.1's sum: the least cost of evidence 1 on every arm by itself.
 
@@ -226,6 +231,7 @@ def separating_information(instance: Instance) -> FloatArray:
     return information
 
 
+@by_name
 def lower_bound_coefficient(instance: Instance) -> float:
     """Coefficient of Theorem 3.1 (KL form): what log(1 / (2.4 delta)) is multiplied by.
 
@@ -242,6 +248,7 @@ def lower_bound_coefficient(instance: Instance) -> float:
     return float(lower_bound_costs(instance).sum())
 
 
+@by_name
 def lower_bound(instance: Instance, delta: float) -> float:
     """Least expected cost of an algorithm that errs with probability at most delta (Theorem 3.1).
 

@@ -11,11 +11,12 @@ from mfbandit._checks import FloatArray
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
 from mfbandit.theory._identification import gaps, optimal_fidelity
-from mfbandit.theory._scale import check_delta, paper_unit
+from mfbandit.theory._scale import by_name, check_delta, paper_unit
 
 __all__ = ["commitment_ratio", "pulls_at_optimum", "pulls_elsewhere", "pulls_of_sweeps"]
 
 
+@by_name
 def pulls_at_optimum(
     instance: Instance,
     delta: float,
@@ -62,6 +63,7 @@ def pulls_at_optimum(
     return np.where(gap > 0.0, 64.0 * evidence / np.where(gap > 0.0, gap, 1.0) ** 2, math.inf)
 
 
+@by_name
 def pulls_elsewhere(
     instance: Instance, arm_pulls: ArrayLike, top: float | None = None, second: float | None = None
 ) -> FloatArray:
@@ -104,6 +106,7 @@ def pulls_elsewhere(
     return np.where(np.isfinite(price), bound, math.inf)
 
 
+@by_name
 def commitment_ratio(
     instance: Instance, committed: ArrayLike, top: float | None = None, second: float | None = None
 ) -> FloatArray:
@@ -133,6 +136,7 @@ def commitment_ratio(
     return np.where(mine > 0.0, efficiency.max(axis=1) / np.where(mine > 0.0, mine, 1.0), math.inf)
 
 
+@by_name
 def pulls_of_sweeps(
     instance: Instance,
     delta: float,

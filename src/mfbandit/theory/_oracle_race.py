@@ -12,7 +12,7 @@ from mfbandit._checks import FloatArray
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BlockEffectLaw, BlockTableLaw, Instance
 from mfbandit.model import Bounded, Gaussian
-from mfbandit.theory._scale import check_delta
+from mfbandit.theory._scale import by_name, check_delta
 
 __all__ = ["OracleRace", "oracle_race"]
 
@@ -39,6 +39,7 @@ class OracleRace:
     cost: float
 
 
+@by_name
 def oracle_race(instance: Instance, delta: float, *, epsilon: float = 0.0) -> OracleRace:
     """Compute what a race at the truest fidelity costs that knows the best arm, and the law of every difference.
 

@@ -18,7 +18,7 @@ from mfbandit.algorithms import default_epsilon, theorem_epsilon
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
 from mfbandit.theory._identification import separating_information
-from mfbandit.theory._scale import check_budget, paper_unit, refuse_blocks
+from mfbandit.theory._scale import by_name, check_budget, paper_unit, refuse_blocks
 
 __all__ = [
     "check_regret",
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 
+@by_name
 def regret(instance: Instance, pulls: ArrayLike, budget: ArrayLike) -> FloatArray:
     """Regret of runs by the paper's definition, ``budget / lambda_1 * mu_1 - sum N_km mu_k``.
 
@@ -66,6 +67,7 @@ def regret(instance: Instance, pulls: ArrayLike, budget: ArrayLike) -> FloatArra
     return np.asarray(np.asarray(budget, float) / cheapest * best - earned)
 
 
+@by_name
 def cost_regret(instance: Instance, pulls: ArrayLike, budget: ArrayLike) -> FloatArray:
     """Regret of runs by Kandasamy et al., ``budget * mu_1 - sum lambda_m N_km mu_k``.
 
@@ -94,6 +96,7 @@ def _counts(instance: Instance, pulls: ArrayLike) -> FloatArray:
     return counts
 
 
+@by_name
 def regret_lower_bound(instance: Instance) -> float:
     """Coefficient of log(budget) in the regret of any consistent policy (Theorem D.2).
 
@@ -147,6 +150,7 @@ def regret_upper_rate(n_arms: int, budget: float) -> float:
     return regret_lower_rate(n_arms, budget) * float(np.cbrt(max(0.0, math.log(budget))))
 
 
+@by_name
 def regret_upper_bound(instance: Instance, budget: float, epsilon: float | str | None = None) -> float:
     """Bound the expected regret of Elimination, explicitly (Theorem D.3 as printed).
 
@@ -199,6 +203,7 @@ def regret_upper_bound(instance: Instance, budget: float, epsilon: float | str |
     return float(explored.sum() + confused)
 
 
+@by_name
 def regret_upper_coefficient(instance: Instance) -> float:
     """Coefficient of log(budget) in the regret of Elimination (Theorem D.3, asymptotic form).
 

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from mfbandit._checks import FloatArray
 from mfbandit.errors import InvalidInput
-from mfbandit.instances import GaussianLaw, Instance
+from mfbandit.instances import GaussianLaw, Instance, load_instance
 
-__all__ = ["Units", "check_budget", "check_delta", "in_units", "paper_unit", "refuse_blocks"]
+__all__ = ["Units", "by_name", "check_budget", "check_delta", "in_units", "paper_unit", "refuse_blocks"]
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def by_name(function: Callable[Concatenate[Instance, P], R]) -> Callable[Concatenate[Instance | str, P], R]:
+    """Let a function of an instance take the name of a built-in, or a TOML file, as well.
+
+    Examples
+    --------
+    >>> from mfbandit import theory
+    >>> round(theory.limit("figure-1a", 0.05), 1)
+    361.4
+    """
+
+    @functools.wraps(function)
+    def named(instance: Instance | str, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        found = load_instance(instance) if isinstance(instance, str) else instance
+        if not isinstance(found, Instance):
+            raise InvalidInput(f"instance must be an Instance, a name or a file, got {instance!r}")
+        return function(found, *args, **kwargs)
+
+    return named
 
 
 class Units(NamedTuple):
@@ -71,7 +97,7 @@ def refuse_blocks(instance: Instance) -> None:
 def check_delta(delta: float) -> float:
     """Return delta if it is a probability of error, else refuse it."""
     if not 0.0 < delta < 1.0:
-        raise InvalidInput(f"delta is {delta}; it must be between 0 and 1, both excluded")
+        raise InvalidInput(f"delta must lie strictly between 0 and 1, got {delta!r}")
     return float(delta)
 
 

@@ -12,7 +12,7 @@ from mfbandit.errors import InvalidInput
 from mfbandit.instances import Instance
 from mfbandit.theory._conditions import Explore, assumptions
 from mfbandit.theory._identification import conservative_fidelity, gaps, hardness
-from mfbandit.theory._scale import check_delta, paper_unit
+from mfbandit.theory._scale import by_name, check_delta, paper_unit
 
 __all__ = ["LUCBCase", "bound_from_hardness", "bound_of", "upper_bound"]
 
@@ -22,6 +22,7 @@ _A = 1200.0
 _B, _B_INSIDE = 1024.0, 256.0
 
 
+@by_name
 def upper_bound(
     instance: Instance,
     delta: float,

@@ -23,6 +23,7 @@ _ERRATUM = (
     "Theorem 3.4 is printed with the gaps that top and second make; its proof uses the true gaps where "
     "they lead. Corrected: with the true gaps. Both are the same for exact top and second."
 )
+_EXACT = "Explore-A and -B: with exact top and second; for yours give --top and --second{papers}."
 _REGRET_ERRATUM = (
     "Theorem D.3 is printed as if Elimination dropped every arm with a gap above epsilon; its rule is certain to do so "
     "only above 4 epsilon, and needs a phase more. Corrected: with the phases that the rule needs."
@@ -226,6 +227,9 @@ def _notes(instance: Instance, found: dict[str, Any]) -> list[str]:
     notes = []
     if found["top"] is not None or found["second"] is not None:
         notes.append(_ERRATUM)
+    else:
+        papers = ", for the paper's --top 0.95 --second 0.75" if instance.name in ("figure-1a", "figure-1b") else ""
+        notes.append(_EXACT.format(papers=papers))
     if found["budget"] is not None and not found["notes"]:
         notes.append(_REGRET_ERRATUM)
     if not found["limit_holds"]:

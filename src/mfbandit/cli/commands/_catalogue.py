@@ -61,17 +61,29 @@ def instances(
         ),
     ] = None,
     json: Json = False,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="Print the file of one, to begin an instance of your own with.")
+    ] = False,
 ) -> None:
     """List the built-in instances, or show the means, costs and biases of one.
 
-    An instance of your own is a TOML file with [bold]reward, costs, biases[/bold] and [bold]means[/bold].
+    An instance of your own is a TOML file with [bold]reward, costs, biases[/bold] and [bold]means[/bold]:
+    simulate, forecast and bounds take it in place of a name.
 
     Example: [bold]mfbandit instances[/bold]
 
     Example: [bold]mfbandit instances figure-1b[/bold]
-    """
-    from mfbandit.instances import describe_instances, load_instance
 
+    Example: [bold]mfbandit instances figure-1a --toml > mine.toml[/bold]
+    """
+    from mfbandit.errors import InvalidInput
+    from mfbandit.instances import describe_instances, instance_file, load_instance
+
+    if toml:
+        if name is None or json:
+            raise InvalidInput("--toml prints the file of one instance: name it, and leave out --json")
+        print(instance_file(name), end="")
+        return
     if name is not None:
         _show_instance(load_instance(name), json)
         return

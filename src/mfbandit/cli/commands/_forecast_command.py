@@ -102,8 +102,8 @@ def _show(found: Forecast) -> None:
         )
     print_table(("policy", "fidelities", "expected cost", "limit", "wrong"), rows)
     print(
-        f"\nDelta {found.delta:g}, {found.trials} simulated runs of each, seed {found.seed}. The limit is "
-        "what no policy can\nundercut with these fidelities. All this holds if the guessed means are right."
+        f"\nDelta {found.delta:g}, {found.trials} simulated runs of each, seed {found.seed}; ± is one standard error. "
+        "The limit\nis what no policy can undercut with these fidelities. All this holds if the guesses are right."
     )
     if found.widths:
         print(f"\nWith {found.best.policy} and {' + '.join(found.keep)}:\n")

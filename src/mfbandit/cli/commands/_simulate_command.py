@@ -23,6 +23,7 @@ from mfbandit.cli._output import complain, print_json, print_table
 from mfbandit.formatting import amount
 
 if TYPE_CHECKING:
+    from mfbandit.algorithms import Policy
     from mfbandit.instances import Instance
     from mfbandit.simulation import Runs
 
@@ -110,6 +111,7 @@ def simulate(
         "durations": read_durations(durations, spread),
         "progress": True,
     }
+    _warn(loaded, chosen)
     with _connection(engine):
         all_runs = [run(loaded, one, **settings) for one in chosen]
     if json:
@@ -118,6 +120,15 @@ def simulate(
     else:
         _show(loaded, all_runs)
     _end(all_runs)
+
+
+def _warn(instance: Instance, policies: list[Policy]) -> None:
+    """Say where Explore-A and -B are told what is not so: their guarantee needs it."""
+    from mfbandit.theory import wrong_prior
+
+    for one in policies:
+        for sentence in wrong_prior(instance, getattr(one, "top", None), getattr(one, "second", None)):
+            complain(f"{one.label}: {sentence}")
 
 
 def _connection(engine: str) -> contextlib.AbstractContextManager[Any]:
@@ -170,7 +181,7 @@ def _show(instance: Instance, all_runs: list[Runs]) -> None:
     trials = all_runs[0].trials
     print(
         f"{instance.name}: {problem.n_arms} arms, {problem.n_fidelities} fidelities, "
-        f"{trials} trial{'' if trials == 1 else 's'} of each policy, seed {all_runs[0].seed}\n"
+        f"{trials} trial{'' if trials == 1 else 's'} of each policy, seed {all_runs[0].seed}; ± is one standard error\n"
     )
     columns = [_column(runs) for runs in all_runs]
     names = [name for name in columns[0] if any(column[name] != "-" for column in columns)]
@@ -185,7 +196,7 @@ def _column(runs: Runs) -> dict[str, str]:
     spends = runs.policy.objective == "regret"
     column = {
         "delta": amount(summary["delta"]),
-        "budget": amount(summary["budget"]),
+        "budget": amount(summary["budget"]) + ("" if spends or summary["budget"] is None else " (only a limit here)"),
         "mean cost": f"{amount(summary['mean_cost'])} ± {amount(_standard_error(runs.cost), 2)}",
         "standard deviation": amount(summary["std_cost"]),
         "limit C* kl": amount(summary["limit"]),

@@ -38,6 +38,7 @@ import numpy as np
 from mfbandit.core.kernels import _references as references
 from mfbandit.core.kernels import _shared_loops as shared_loops
 from mfbandit.core.kernels import _wrapping as wrapping
+from mfbandit.core.kernels._kept_code import keep
 from mfbandit.core.kernels._part_code import part_compiler
 from mfbandit.errors import MissingExtra
 
@@ -326,9 +327,7 @@ def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) ->
                 text = references.with_references(part, body, name)
             dispatcher = numba.njit(**options[role])(text)
             if store and role != "part":
-                # A function typed into an interpreter has no file to keep machine code beside.
-                with contextlib.suppress(RuntimeError):
-                    dispatcher.enable_caching()
+                keep(dispatcher)
             _cpu[key] = dispatcher
         return _cpu[key]
 

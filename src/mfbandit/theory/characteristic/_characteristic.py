@@ -23,7 +23,7 @@ import numpy as np
 from mfbandit._checks import FloatArray
 from mfbandit.errors import InvalidInput, MfbanditError
 from mfbandit.instances import Instance
-from mfbandit.theory._scale import check_delta, in_units
+from mfbandit.theory._scale import by_name, check_delta, in_units
 from mfbandit.theory.characteristic._linear_program import Cuts, solve
 from mfbandit.theory.characteristic._pairs import Pairs, Spending
 
@@ -62,6 +62,7 @@ class CharacteristicCost:
     gap: float
 
 
+@by_name
 def characteristic_cost(
     instance: Instance,
     *,
@@ -109,6 +110,7 @@ def characteristic_cost(
     return CharacteristicCost(upper, weights, abs(1.0 - lower / upper))
 
 
+@by_name
 def limit(
     instance: Instance, delta: float, *, fidelities: str | Sequence[int] | None = None, tolerance: float = 1e-6
 ) -> float:

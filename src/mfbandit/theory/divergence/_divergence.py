@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mfbandit.errors import InvalidInput
 from mfbandit.instances import BernoulliLaw, BetaLaw, GaussianLaw, Instance, TableLaw
-from mfbandit.theory._scale import in_units
+from mfbandit.theory._scale import by_name, in_units
 from mfbandit.theory.divergence._kl_inf import Atoms, FloatArray, atoms_of_values, beta_atoms, kl_inf, log1p_minus
 
 __all__ = [
@@ -176,6 +176,7 @@ def divergences(instance: Instance) -> Divergences:
     raise InvalidInput(f"{law!r} is not a known reward law; there is no divergence for it")
 
 
+@by_name
 def divergence_up(instance: Instance, level: ArrayLike) -> FloatArray:
     """d+ of every cell: the smallest divergence that lifts its mean to a level.
 
@@ -201,6 +202,7 @@ def divergence_up(instance: Instance, level: ArrayLike) -> FloatArray:
     return divergences(instance).up(*_every_cell(instance, level))[0]
 
 
+@by_name
 def divergence_down(instance: Instance, level: ArrayLike) -> FloatArray:
     """d- of every cell: the smallest divergence that lowers its mean to a level.
 
