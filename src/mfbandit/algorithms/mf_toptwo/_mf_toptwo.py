@@ -12,7 +12,7 @@ when a study began) arms are beaten by one other arm with evidence log((K - 1) /
 1. v is where the evidence that the leader lies above v and the rival below is least.
 2. The challenger is the rival with the least evidence there, plus twice the log of the cost spent on it.
 3. `best_information_rate` is the most information per cost that an arm is expected to give against v, over its
-   fidelities, counting what is not known yet as a chance.
+   fidelities, counting what is not known yet as a chance: less so, the longer a run lasts, at cheap fidelities.
 4. The leader is pulled if its rate over the rivals', summed over all of them, exceeds 1 (this
    equalises what the pulls gain), at the fidelity that is expected to tell most against all of them together; else the
    challenger, where it is expected to tell most. Where no fidelity can tell a pair apart, it is the truest one.
@@ -59,7 +59,14 @@ from mfbandit.algorithms.mf_toptwo._memory import (
     take_in,
 )
 from mfbandit.algorithms.mf_toptwo._next_rows import NONE, lagging, leader_choice, rival_choice, write_row
-from mfbandit.algorithms.mf_toptwo._sampling import best_information_rate, refresh, split, start, truest_widening
+from mfbandit.algorithms.mf_toptwo._sampling import (
+    best_information_rate,
+    cheap_hope,
+    refresh,
+    split,
+    start,
+    truest_widening,
+)
 from mfbandit.algorithms.mf_toptwo._tuning import TopTwoParams, older_tuning
 from mfbandit.confidence import chances, threshold, truth
 from mfbandit.confidence.pair import BOTH, NEWEST, NORMAL, PROVEN, TILT, WEIGHTS, Guess, Hypothesis, prove
@@ -115,11 +122,11 @@ def compare(problem: Arrays, params: TopTwoParams, state: State, leader: int, ri
     split(problem, params, state, leader, rival)
     own = state.own
     v = own.split[rival]
-    truest = truest_widening(problem, params, state, leader, rival)
+    cheap, truest = cheap_hope(problem, params, state, rival), truest_widening(problem, params, state, leader, rival)
     for side in range(2):
         arm, sign, shift = (leader, 1.0, params.epsilon) if side == 0 else (rival, -1.0, 0.0)
         optimism = params.optimism / rows_for(state.own.racers[0] - 1) if side == 0 else params.optimism
-        gain, _, _ = best_information_rate(problem, params, state, arm, sign, v - shift, optimism, truest)
+        gain, _, _ = best_information_rate(problem, params, state, arm, sign, v - shift, optimism, cheap, truest)
         if side == 0:
             own.leader_gain[rival] = gain
         else:

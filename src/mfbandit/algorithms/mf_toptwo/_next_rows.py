@@ -7,7 +7,12 @@ import math
 from mfbandit.algorithms._parts import put
 from mfbandit.algorithms.mf_toptwo._arms_in_race import needs_fresh_pulls
 from mfbandit.algorithms.mf_toptwo._memory import Choice, note_row
-from mfbandit.algorithms.mf_toptwo._sampling import best_information_rate, leader_information_rate, truest_widening
+from mfbandit.algorithms.mf_toptwo._sampling import (
+    best_information_rate,
+    cheap_hope,
+    leader_information_rate,
+    truest_widening,
+)
 from mfbandit.algorithms.mf_toptwo._tuning import TopTwoParams
 from mfbandit.core import Arrays, Ints, State, kernel
 
@@ -39,8 +44,8 @@ def leader_choice(problem: Arrays, params: TopTwoParams, state: State, leader: i
     alone = problem.cost.shape[1] == 1
     if late != NONE:
         return Choice(leader, late, False, bool(leads and alone))
-    truest = truest_widening(problem, params, state, leader, rival)
-    fidelity, active = leader_information_rate(problem, params, state, leader, truest)
+    cheap, truest = cheap_hope(problem, params, state, rival), truest_widening(problem, params, state, leader, rival)
+    fidelity, active = leader_information_rate(problem, params, state, leader, cheap, truest)
     return Choice(leader, fidelity, active, bool(leads and (active or alone)))
 
 
@@ -49,9 +54,9 @@ def rival_choice(problem: Arrays, params: TopTwoParams, state: State, leader: in
     """Pull a rival at the fidelity `late` or, if there is none, where it tells most."""
     if late != NONE:
         return Choice(rival, late, False, False)
-    truest = truest_widening(problem, params, state, leader, rival)
+    cheap, truest = cheap_hope(problem, params, state, rival), truest_widening(problem, params, state, leader, rival)
     _, fidelity, active = best_information_rate(
-        problem, params, state, rival, -1.0, state.own.split[rival], params.optimism, truest
+        problem, params, state, rival, -1.0, state.own.split[rival], params.optimism, cheap, truest
     )
     return Choice(rival, fidelity, active, False)
 

@@ -15,6 +15,7 @@ from mfbandit.core import BOUNDED, GAUSSIAN, Arrays, Ints, State, kernel
 
 __all__ = [
     "best_information_rate",
+    "cheap_hope",
     "leader_information_rate",
     "refresh",
     "split",
@@ -178,6 +179,19 @@ def truest_widening(problem: Arrays, params: TopTwoParams, state: State, leader:
 
 
 @kernel
+def cheap_hope(problem: Arrays, params: TopTwoParams, state: State, rival: int) -> float:
+    """How much of the optimism is left at cheap fidelities.
+
+    After a few pulls a first impression says little, and a fidelity that is cheap is worth another look. Later, those
+    that still might tell the two arms apart, but do not seem to, would be looked at for as long as the run lasts: their
+    means are hardly known better than the gap that is looked for. What counts is spent on the rival: among many arms
+    the leader has had most of all, and says little of how well the rival's fidelities are known.
+    """
+    unit = problem.cost[rival, problem.truest] * params.fading_onset
+    return max(params.least_hope, 1.0 - params.fading * math.log1p(state.own.spent[rival] / unit))
+
+
+@kernel
 def information_rates(
     linear: float, excess: float, error: float, wider: float, spread: float, cost: float
 ) -> tuple[float, float]:
@@ -210,19 +224,20 @@ def best_information_rate(
     sign: float,
     v: float,
     optimism: float,
+    cheap: float,
     truest: float,
 ) -> tuple[float, int, bool]:
     """Where an arm is expected to give most information per cost against v: how much, and the fidelity.
 
-    `optimism` standard errors of a stream's mean count as possible, `truest` times as many at the truest
-    fidelity. Returned with it: whether that fidelity is a good one without any optimism (so that its rewards are
-    to be *active*). Where nothing can tell, it is the truest one.
+    `optimism` standard errors of a stream's mean count as possible, `truest` times as many at the truest fidelity and
+    `cheap` times as many at others. Returned with it: whether that fidelity is a good one without any optimism (so that
+    its rewards are to be *active*). Where nothing can tell, it is the truest one.
     """
     best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, 0.0
     for m in range(problem.cost.shape[1]):
         mean, error, spread = stream_estimate(problem, params, state, arm, m)
         excess = sign * (mean - v) - problem.bias[arm, m]
-        wider = truest if m == problem.truest else 1.0
+        wider = truest if m == problem.truest else cheap
         linear = variance_slope(problem, params, sign, mean)
         optimistic, exact = information_rates(linear, excess, optimism * error, wider, spread, problem.cost[arm, m])
         best_plain = max(best_plain, exact)
@@ -233,18 +248,18 @@ def best_information_rate(
 
 @kernel
 def leader_information_rate(
-    problem: Arrays, params: TopTwoParams, state: State, leader: int, truest: float
+    problem: Arrays, params: TopTwoParams, state: State, leader: int, cheap: float, truest: float
 ) -> tuple[int, bool]:
     """The fidelity at which the leader gives most against all rivals together, and whether to be *active*.
 
     Information against a rival counts as a part of what the rival itself would give for the same cost, times
-    the weight of that pair. `truest` is as for `best_information_rate`.
+    the weight of that pair. `cheap` and `truest` are as for `best_information_rate`.
     """
     own = state.own
     best, chosen, best_plain, plain = 0.0, problem.truest, 0.0, 0.0
     for m in range(problem.cost.shape[1]):
         mean, error, spread = stream_estimate(problem, params, state, leader, m)
-        wider = truest if m == problem.truest else 1.0
+        wider = truest if m == problem.truest else cheap
         linear = variance_slope(problem, params, 1.0, mean)
         optimistic, exact = 0.0, 0.0
         for place in range(own.racers[0]):

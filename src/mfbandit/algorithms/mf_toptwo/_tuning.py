@@ -33,13 +33,19 @@ class TopTwoParams(NamedTuple):
     """Pulls per round; 0 if rounds grow."""
 
     # How streams look
-    bias_variance: float = 1.0
+    bias_variance: float = 0.8
     """Variance that is ascribed to a bias, as a part of its squared bound."""
     linear: float = 0.8
     """The evidence of bounded rewards, however small their variance, grows with the excess e over q as e / q only: this
     many times q (from the other end for the worse arm) is added to the variance for each unit of excess."""
-    optimism: float = 1.2
+    optimism: float = 1.4
     """How many standard errors of a stream's mean count as possible."""
+    fading: float = 0.2
+    """By which part this falls, at cheap fidelities, with the logarithm of the cost spent on a rival,"""
+    fading_onset: float = 30.0
+    """from so many pulls' worth at the truest fidelity on,"""
+    least_hope: float = 0.2
+    """and the part that is left, at least."""
     truest_optimism: float = 4.0
     """How much this grows, for the truest fidelity, with the logarithm of the cost spent on a pair,"""
     onset: float = 4000.0
@@ -83,6 +89,8 @@ class TopTwoParams(NamedTuple):
 #: What differs in studies that were made with the first weights: they go on as they began.
 _FIRST: dict[str, Any] = {
     "bias_variance": 1.2,
+    "optimism": 1.2,
+    "fading": 0.0,
     "most_value": 2.0,
     "stream_part": 0.25,
     "check": 0.5,
