@@ -1,8 +1,9 @@
 """What `mf-toptwo` remembers, and how the rows of a round enter it.
 
 Before each pull the sampling rule ranks the fidelities of the arm by expected information per cost, without optimism.
-If the chosen fidelity reaches at least 30% of the best one, the reward is marked *active*. Active rewards form an
-evidence process of their own (Z in `mfbandit.confidence.pair._mixture`) that needs no prior over fidelities.
+If the chosen fidelity is the truest, or reaches at least 30% of the best one, the reward is marked *active*. Active
+rewards form an evidence process of their own (Z in `mfbandit.confidence.pair._mixture`) that needs no prior over
+fidelities.
 
 A reward is a *leader's* if, before its pull, its arm was the leader and had its part of all that was spent (so that an
 arm that was lucky at the beginning is none), and it is active (at one fidelity all of them are). These form A.

@@ -211,8 +211,10 @@ def information_rates(
 
 @kernel
 def is_good(problem: Arrays, params: TopTwoParams, fidelity: int, gives: float, best: float) -> bool:
-    """Whether a fidelity is good without optimism, by what it and the best one give; the truest if none gives any."""
-    return bool(gives >= params.good * best) if best > 0.0 else bool(fidelity == problem.truest)
+    """Whether a fidelity is good without optimism, by what it and the best one give; the truest one always is."""
+    if fidelity == problem.truest:
+        return True
+    return bool(gives >= params.good * best and best > 0.0)
 
 
 @kernel
