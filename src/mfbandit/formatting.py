@@ -206,7 +206,7 @@ def in_these_runs(runs: int) -> str:
     return "in this one run" if runs == 1 else f"in these {runs:,} runs"
 
 
-def times(dear: Mean, cheap: Mean, what: str = "that") -> str:
+def times(expensive: Mean, cheap: Mean, what: str = "that") -> str:
     """How many times as large one mean is as another: one number if it is known, else a range.
 
     Examples
@@ -218,11 +218,11 @@ def times(dear: Mean, cheap: Mean, what: str = "that") -> str:
     >>> times(Mean(5e4, float("nan"), 1), Mean(388.0, float("nan"), 1))
     '130 times that in this one run'
     """
-    runs = min(dear.runs, cheap.runs)
-    ratio = dear.value / cheap.value if cheap.value > 0.0 else math.inf
+    runs = min(expensive.runs, cheap.runs)
+    ratio = expensive.value / cheap.value if cheap.value > 0.0 else math.inf
     if runs < 2 or not math.isfinite(ratio):
         return f"{_plain(ratio)} times {what} {in_these_runs(runs)}"
-    doubt = math.hypot(dear.doubt / dear.value, cheap.doubt / cheap.value)
+    doubt = math.hypot(expensive.doubt / expensive.value, cheap.doubt / cheap.value)
     if doubt <= _KNOWN:
         return f"{_plain(ratio)} times {what}"
     low, high = _plain(ratio * math.exp(-doubt)), _plain(ratio * math.exp(doubt))

@@ -137,7 +137,7 @@ def test_judges_cost_fifty_times_less_than_humans():
     assert 50 * full <= top
 
 
-@pytest.mark.parametrize(("name", "trials", "times"), [("mtbench_judges", 400, 1.9), ("pandalm_judges", 60, 50)])
+@pytest.mark.parametrize(("name", "trials", "times"), [("mtbench_judges", 400, 1.6), ("pandalm_judges", 60, 50)])
 def test_recorded_judges_pay(name, trials, times):
     if not (SHARED / name).is_dir():
         pytest.skip(f"data set {name} is not beside the checkout")
