@@ -74,9 +74,9 @@ class TopTwoParams(NamedTuple):
     """A round costs at most this part of all that was spent,"""
     stream_part: float = 0.16
     """and pulls at most this part of the stream."""
-    check: float = 1.0
+    check: float = 1.15
     """Part of the threshold that the estimated evidence reaches before the certificate is computed."""
-    delay: float = 0.2
+    delay: float = 0.3
     """How long a certificate that failed is left alone, as a multiple of what it lacked."""
 
     # Beaten arms that return
