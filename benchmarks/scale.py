@@ -146,13 +146,13 @@ def draw(found: list[tuple[int, float, float]], path: str) -> None:
     from matplotlib import pyplot as plt
 
     arms, paid, least = (np.array(column) for column in zip(*found, strict=True))
-    figure, axes = plt.subplots(figsize=(6, 3.8), layout="constrained")
+    figure, axes = plt.subplots(figsize=(5.2, 3.6), layout="constrained")
     axes.loglog(arms, paid, "o-", color="#0072B2", label="mf-toptwo, until certified")
-    axes.loglog(arms, least, "s--", color="black", label="limit for one answer at delta = 0.05")
+    axes.loglog(arms, least, "s--", color="black", label="limit at delta = 0.05")
     axes.loglog(arms, 21.0 * arms, ":", color="#999999", label="every arm once at every fidelity")
     axes.set_xlabel("arms")
     axes.set_ylabel("mean cost")
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=10)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(path, dpi=130)
