@@ -47,7 +47,7 @@ TRUEST = "mf-toptwo:fidelities=top"
 #: The most that the default may pay, as a multiple of any other policy that keeps its word.
 TOO_EXPENSIVE = 1.25
 #: How many times cheaper than the truest fidelity alone it must be.
-CHEAPER = {"pandalm_judges": 50.0, "mtbench_judges": 2.0}
+CHEAPER = {"pandalm_judges": 50.0, "mtbench_judges": 1.6}
 #: Errors are too many if so few fair coins of chance delta would show as many.
 SIGNIFICANT = 0.01
 

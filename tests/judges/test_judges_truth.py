@@ -207,3 +207,35 @@ def test_words_for_the_truth():
     for words in ("", "two\nlines", 3):
         with pytest.raises(ProblemError, match="truth must say in one line"):
             mf.Problem(["a"], [("x", 1, 0)], truth=words)
+
+
+def test_a_text_that_was_changed_under_its_name_is_refused(tmp_path):
+    """What the old text has been graded for would count for the new one."""
+    items = list(range(60))
+
+    def judging(texts):
+        grader = Grader("exact", lambda answer, item: float(item % 10 < answer), price=1.0)
+        return Judging(texts, items, [grader], cache=tmp_path / "grades.jsonl")
+
+    run = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "progress": False}
+    begun = judging({"a": 4, "b": 5}).identify(max_cost=20.0, **run)
+    assert begun.status == "max_cost"
+    with pytest.raises(StudyError, match=r"other candidates under the same names: give a changed one a new name"):
+        judging({"a": 4, "b": 9}).identify(**run)
+    done = judging({"a": 4, "b": 5}).identify(**run)
+    assert done.cost > begun.cost
+    assert judging({"a": 4, "b": 9}).identify(name="another", **run).best == "b"
+
+
+def test_studies_of_versions_that_did_not_tell_texts_go_on(tmp_path, monkeypatch):
+    items = list(range(60))
+
+    def judging(texts):
+        grader = Grader("exact", lambda answer, item: float(item % 10 < answer), price=1.0)
+        return Judging(texts, items, [grader], cache=tmp_path / "grades.jsonl")
+
+    run = {"storage": f"sqlite:///{tmp_path / 'study.db'}", "progress": False}
+    with monkeypatch.context() as older:
+        older.setattr("mfbandit.judges._judging.with_texts", lambda problem, *_: problem)
+        judging({"a": 4, "b": 5}).identify(max_cost=20.0, **run)
+    assert judging({"a": 4, "b": 5}).identify(**run).best == "b"

@@ -27,7 +27,14 @@ from mfbandit.judges._graders import (
 )
 from mfbandit.judges._grading import Grading
 from mfbandit.judges._paid_study import PaidStudy
-from mfbandit.judges._refusals import check_begun, check_function, check_graders, check_settings, warn_of_no_cache
+from mfbandit.judges._refusals import (
+    check_begun,
+    check_function,
+    check_graders,
+    check_settings,
+    warn_of_no_cache,
+    with_texts,
+)
 from mfbandit.judges._scoring import Scoring
 from mfbandit.judges._true_grades import KEPT, Conditions, judged_problem
 from mfbandit.judges.kept import GradeCache
@@ -305,6 +312,8 @@ class Judging:
             # People are asked by the page: the study itself keeps the limit, with every pull at its full price.
             settings, limit = {**settings, "max_cost": max_cost}, math.inf
         stored = bool(getattr(settings.get("storage"), "url", settings.get("storage")))
+        if stored:
+            problem = with_texts(problem, self.candidates, settings["storage"], settings.get("name"))
         spares = chosen.on_blocks and scoring.can_spare(stored)
         if spares:
             refuse_return(settings.get("storage"), settings.get("name"), settings)

@@ -10,13 +10,18 @@ from typing import Any
 from mfbandit._checks import is_number
 from mfbandit.errors import InvalidInput, MfbanditError, ModelWarning, StudyError
 from mfbandit.judges._graders import Grader, Preference
+from mfbandit.judges._true_grades import with_words
+from mfbandit.judges.kept import content_key
 from mfbandit.model import Problem
 from mfbandit.study import create_study, load_study
 from mfbandit.study.api import DEFAULT_NAME
 
-__all__ = ["check_begun", "check_function", "check_graders", "check_settings", "warn_of_no_cache"]
+__all__ = ["check_begun", "check_function", "check_graders", "check_settings", "warn_of_no_cache", "with_texts"]
 
 _RATER = "the number of the rater"
+
+#: How a truth tells the content of candidates whose names are others.
+_CONTENT = "; candidates of content "
 
 
 def check_graders(graders: Mapping[str, Grader]) -> None:
@@ -117,6 +122,33 @@ def check_begun(storage: Any, name: str | None, plain: Problem, sparing: Problem
             "cache= and same= again, or begin a new study (name=)"
         )
     return True
+
+
+def with_texts(problem: Problem, candidates: Mapping[str, Any], storage: Any, name: str | None) -> Problem:
+    """The problem of a stored study, whose truth tells what its candidates' names stand for.
+
+    Refuses to go on with others under the same names: what they have been graded for would count for these. A study of
+    an older version, which does not tell, goes on as it is; so does one of candidates without content, such as models.
+    """
+    named = {arm: candidates[arm] for arm in problem.arms}
+    texts = {arm: value for arm, value in named.items() if not (isinstance(value, str) and value == arm)}
+    try:
+        key = content_key("candidate", texts)[:8]
+    except InvalidInput:
+        return problem
+    try:
+        with load_study(storage, DEFAULT_NAME if name is None else name) as study:
+            begun = study.made_with.problem
+    except MfbanditError:
+        begun = None
+    if not texts or (begun is not None and _CONTENT not in begun.truth):
+        return problem
+    if begun is not None and begun.arms == problem.arms and f"{_CONTENT}{key}" not in begun.truth:
+        raise StudyError(
+            f"study {name or DEFAULT_NAME!r} was begun with other candidates under the same names: give a changed one "
+            "a new name, or begin a new study (name=)"
+        )
+    return with_words(problem, f"{problem.truth}{_CONTENT}{key}")
 
 
 def warn_of_no_cache() -> None:
