@@ -93,7 +93,7 @@ def race() -> None:
         shares = np.cumsum(seen[prompt]) / np.arange(1, asked + 1)
         axes.plot(np.arange(8, asked + 1), shares[7:], color=colour, linewidth=3 if prompt == best else 1.6)
         ending = "at most 0.02 better" if asked == len(seen[best]) else f"out after {asked}"
-        label = f"{prompt}: {'the best' if prompt == best else ending}"
+        label = f"{prompt}: {'the answer' if prompt == best else ending}"
         axes.plot([asked], [shares[-1]], "o", color=colour, markersize=5)
         heights.append((shares[-1], asked, label, colour))
     previous = 0.0
@@ -101,7 +101,7 @@ def race() -> None:
         previous = max(height, previous + 0.035)
         # What ends far to the right has its words above or below its line.
         far = asked > 300
-        start, place = (600, (0, 12 if label.endswith("best") else -15)) if far else (asked, (8, 0))
+        start, place = (600, (0, 12 if label.endswith("answer") else -15)) if far else (asked, (8, 0))
         words = {"color": colour, "va": "center", "ha": "right" if far else "left", "fontsize": 10}
         axes.annotate(label, (start, previous), place, textcoords="offset points", **words)
     axes.set_xlim(0, 600)

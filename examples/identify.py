@@ -3,7 +3,8 @@
 
 Find the best of three prompts from Python, with four workers, and a study that survives Ctrl-C.
 
-Run it, press Ctrl-C, run it again: it goes on where it stopped.
+Run it, press Ctrl-C, run it again: it goes on where it stopped. With four workers, what is out when the answer
+comes is paid for too, so the cost varies by some cents.
 """
 
 import random

@@ -163,7 +163,7 @@ def test_what_people_are_shown_and_the_command_that_shows_it(monkeypatch):
     served = []
     monkeypatch.setattr(serve, "run", lambda *given, **settings: served.append((given, settings)))
     install, words = commands("page")
-    assert install == ["pip", "install", "mfbandit[serve]"]
+    assert install == ["pip", "install", ".[serve]"]
     assert main([*words[1:], "--show", "FILE"]) == 0
     assert len(served) == 1
 

@@ -124,7 +124,7 @@ class Bill:
     def sentence(self) -> str:
         """The bill in words."""
         paid, cached, equal = (sum(getattr(one, name) for one in self.graders) for name in ("paid", "cached", "equal"))
-        more = f"; {cached:,} more came from the cache" if cached else ""
+        more = f"; {cached:,} more were there already" if cached else ""
         more += f"; {equal:,} were not needed, since answers were the same" if equal else ""
         everything = self.money(self.everything_cost)
         runs = ""
@@ -149,7 +149,7 @@ class Bill:
         """One line per grader."""
         found = []
         for one in self.graders:
-            others = [f"{one.cached:,} from the cache"] if one.cached else []
+            others = [f"{one.cached:,} there already"] if one.cached else []
             others += [f"{one.equal:,} not needed, since answers were the same"] if one.equal else []
             more = f" ({', '.join(others)})" if others else ""
             units = f"{one.paid:,} {one.unit}{'' if one.paid == 1 else 's'}"

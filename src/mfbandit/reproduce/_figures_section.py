@@ -47,7 +47,7 @@ _CHEAPER = {"figure-1a": (A, B), "figure-1b": (B, A)}
 def _run(name: str, order: Request) -> Section:
     instance = load_instance(name)
     runs = _simulations(instance, order)
-    figure = cost_against_delta(runs, title=f"{name}: mean cost of {order.trials} trials, band: standard deviation")
+    figure = cost_against_delta(runs, title=f"{name}: mean cost of {order.trials} trials")
     save(figure, str(order.out / name))
     by_policy = {label: [one for one in runs if one.policy.label == label] for label in POLICIES}
     return Section(

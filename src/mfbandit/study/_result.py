@@ -92,7 +92,7 @@ class Result:
     ('max_cost', 10.0, {'exact': 5})
     >>> print(result)
     All that may be spent is spent, on 10 pulls that cost 10; the best so far is 'a', with confidence 0%.
-    More max_cost lets it go on.
+    More max_cost lets a study in a storage go on.
     0 of 2 arms are shown not to be the best.
     'b' may be better than 'a'.
     No arm is better than 'a' by more than 0.956.

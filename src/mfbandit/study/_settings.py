@@ -272,7 +272,10 @@ class Settings:
             if mine == theirs or field.name in CHANGEABLE | _PARTS | {"leaders", "weights"}:
                 continue
             if field.name == "problem":
-                raise StudyError(f"study {name!r} exists with another problem: {first_difference(mine, theirs)}")
+                different = first_difference(mine, theirs)
+                raise StudyError(
+                    f"study {name!r} exists with another problem: {different}; take another storage or name="
+                )
             if field.name == "policy":
                 mine, theirs = mine.label, theirs.label
             if field.name == "question":

@@ -51,14 +51,14 @@ def sentence(result: Result) -> str:
     if result.status == "budget":
         return f"The budget is spent, on {spent}; {found}."
     if result.status == "max_cost":
-        return f"All that may be spent is spent, on {spent}; {found}. More max_cost lets it go on."
+        return f"All that may be spent is spent, on {spent}; {found}. More max_cost lets a study in a storage go on."
     if result.status == "violation":
         return f"The study stopped after {spent}: {'; '.join(result.violations)}; {found}."
     if result.status == "failed":
         why = "; ".join([*result.reasons, *result.retired.values()]) or "an evaluation failed too often"
         return f"The study failed after {spent}: {shown(' '.join(why.split()), _LONGEST)}; {found}."
     if result.status == "cancelled":
-        return f"Ended early, after {spent}; {found}. Run it again to go on."
+        return f"Ended early, after {spent}; {found}. A study in a storage goes on when it is run again."
     return f"Running, after {spent}; {found}."
 
 
