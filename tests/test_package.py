@@ -93,6 +93,7 @@ def test_what_is_said_of_the_package(made):
     assert said["Version"] == mfbandit.__version__
     assert said["License-Expression"] == "MIT"
     assert said["Summary"]
+    assert said["Project-URL"] == "Paper, https://arxiv.org/abs/2306.07761"
     assert said["Author"] == "The mfbandit developers"
     assert said["Description-Content-Type"] == "text/markdown"
     assert said.get_payload().startswith("# mfbandit")
