@@ -41,7 +41,7 @@ class Study(ChangingStudy):
     ...     for pull in study.ask(2):
     ...         _ = study.tell(pull, 1.0 if pull.arm == "b" else 0.0)
     >>> study.best, study.status, study.cost
-    ('b', 'certified', 8.0)
+    ('b', 'certified', 10.0)
 
     A study that is used in a ``with`` block is closed at its end:
 
