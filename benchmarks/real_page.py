@@ -69,10 +69,10 @@ BLOCKS = """## {sets} sets whose arms share questions, splits or random numbers
 
 One question is answered by every prompt, one split is used by every model, one random seed by every design: arms are
 compared on the same [blocks](blocks.md), which is what `mf-race` does. It gave {wrong} wrong answers in {runs:,} runs,
-at delta = 0.05. The others take rewards for independent, so every pull draws a block of its own: "default" is
-`mf-toptwo`, and the cheapest rival is the cheapest of `lucb-top` and `lucb-c` with the tightest bounds, and `iise`
-(">": cut off, at three times everything or at {cut:,} evaluations per candidate; {few} runs each). In brackets: how
-many times the race's cost.
+at delta = 0.05. The others take rewards for independent, so every pull draws a block of its own. "Default" is
+`mf-toptwo`. The cheapest rival is the cheapest of `lucb-top` and `lucb-c` with the tightest bounds, and `iise`. A ">"
+marks costs of runs that were cut off, at three times everything or at {cut:,} evaluations per candidate ({few} runs
+each). In brackets: how many times the race's cost.
 
 Test sets are finite. Costs are parts of all cells: 1 is every arm on every item. An answer within 0.01 is right.
 

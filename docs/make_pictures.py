@@ -25,7 +25,7 @@ from mfbandit.plots import cost_against_delta
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures"
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#999999")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#333333")
 WIDTH = 5.6
 plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False, "savefig.dpi": 150})
 

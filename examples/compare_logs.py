@@ -4,6 +4,9 @@
 Which of three prompts is best, by a log of their scores? Writes such a log, and adds items until it is settled.
 
 The same from a shell: ``mfbandit compare scores.csv``.
+
+In the picture, bars say by how much the best prompt is ahead of each other one, all bounds at once. A bar that reaches
+below 0 may stand for a rival that is beaten: bounds of all pairs at once take more evidence than the answer does.
 """
 
 import csv
@@ -35,13 +38,13 @@ def show(found):
     print(found.about_these)
     print(found.about_all)
     for rival in found.rivals:
-        print(f"  better than {rival.system!r} by {rival.at_least:+.3f} to {rival.at_most:+.3f}")
+        print(f"  ahead of {rival.system!r} by {rival.at_least:+.3f} to {rival.at_most:+.3f}")
     print(found.about_more)
 
 
 def draw(looks):
     """Draw by how much the best prompt is ahead of the others, at every look."""
-    figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+    figure = Figure(figsize=(5.6, 2.8), layout="constrained")
     axes = figure.subplots()
     rows = [(f"{found.items} items: {rival.system}", rival) for found in looks for rival in found.rivals][::-1]
     for height, (_, rival) in enumerate(rows):

@@ -36,7 +36,7 @@ def ask(question, **options):
 
 def draw(results):
     """Draw how many answers of each prompt every question took."""
-    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    figure = Figure(figsize=(5.6, 3.4), layout="constrained")
     axes = figure.subplots()
     looks = ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^")
     for (question, result), (colour, marker) in zip(results.items(), looks, strict=True):
@@ -44,7 +44,7 @@ def draw(results):
         axes.plot(graded, range(len(graded)), marker, color=colour, markersize=9, alpha=0.8, label=question)
     axes.set_yticks(range(len(RIGHT)), list(RIGHT))
     axes.set_xlabel("answers that were graded, of 600")
-    figure.legend(loc="outside upper center", ncols=3)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)
     return figure
 
 

@@ -18,7 +18,7 @@ from mfbandit.sklearn import MultiFidelitySearchCV
 
 GRID = {"var_smoothing": [float(f"{x:.1g}") for x in np.logspace(-9, 1, 16)]}
 FOLDS = 5
-BELOW = {"xytext": (0, -4), "textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 9}
+BELOW = {"xytext": (0, -4), "textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 10}
 
 
 def tune(n_jobs: int = 1) -> MultiFidelitySearchCV:
@@ -32,7 +32,7 @@ def tune(n_jobs: int = 1) -> MultiFidelitySearchCV:
 def draw(search: MultiFidelitySearchCV) -> Figure:
     """Draw the scores of all settings, with bounds of their distance from the answer, all at once."""
     table, best = search.cv_results_, search.best_score_
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    figure = Figure(figsize=(5.6, 3.8), layout="constrained")
     axes = figure.subplots()
     axes.axhline(best, color="#0072B2", linewidth=1.2, zorder=0)
     for place, setting in enumerate(table["params"]):
