@@ -141,9 +141,10 @@ def with_texts(problem: Problem, candidates: Mapping[str, Any], storage: Any, na
             begun = study.made_with.problem
     except MfbanditError:
         begun = None
-    if not texts or (begun is not None and _CONTENT not in begun.truth):
+    told = "" if begun is None else begun.truth or ""
+    if not texts or (begun is not None and _CONTENT not in told):
         return problem
-    if begun is not None and begun.arms == problem.arms and f"{_CONTENT}{key}" not in begun.truth:
+    if begun is not None and begun.arms == problem.arms and f"{_CONTENT}{key}" not in told:
         raise StudyError(
             f"study {name or DEFAULT_NAME!r} was begun with other candidates under the same names: give a changed one "
             "a new name, or begin a new study (name=)"
