@@ -19,9 +19,9 @@ import mfbandit as mf
 from mfbandit.serve import app
 from mfbandit.serve._keys import Keys
 from mfbandit.serve.live import _live_study
-from mfbandit.serve.people import _desk
+from mfbandit.serve.people import _grading_session
 from mfbandit.storage import MemoryStorage, open_storage
-from mfbandit.study.report import _first_look, first_look, noted_results
+from mfbandit.study.report import _log_totals, log_totals, results_with_notes
 
 from .conftest import TOKEN
 
@@ -144,7 +144,7 @@ def test_a_page_that_needs_its_token_asks_for_it(browser, storage):
 
 
 def test_two_people_grade_at_once_and_one_leaves_in_the_middle(browser, monkeypatch):
-    monkeypatch.setattr(_desk, "UNDO_SECONDS", 1.0)
+    monkeypatch.setattr(_grading_session, "UNDO_SECONDS", 1.0)
     storage = MemoryStorage()
     problem = mf.Problem(["secret good", "secret poor"], [mf.Fidelity("human", 1.0, by="people")], blocks=12)
     study = mf.create_study(problem, storage=storage, name="graded", width=6)
@@ -197,7 +197,7 @@ def test_two_people_grade_at_once_and_one_leaves_in_the_middle(browser, monkeypa
         assert left in seen
         expect(ann.locator("h1")).to_have_text("All is graded. Thank you.")
     assert (study.status, study.best) == ("certified", "secret good")
-    people = [json.loads(noted.note)["by"] for noted in noted_results(study)]
+    people = [json.loads(noted.note)["by"] for noted in results_with_notes(study)]
     assert people.count("Bo") == 1
     assert set(people) == {"Ann", "Bo"}
     assert not study.current().round.leases
@@ -233,7 +233,7 @@ def test_a_worker_that_is_killed_is_seen_to_be_gone(browser, tmp_path, problem, 
 
 
 def test_a_page_follows_a_study_in_postgresql(browser, problem, postgres_database, monkeypatch):
-    monkeypatch.setattr(_first_look, "_LONG", 20)
+    monkeypatch.setattr(_log_totals, "_LONG", 20)
     study = mf.create_study(problem, storage=postgres_database, name="kept", width=4)
     study.tell_all([(pull, 1.0) for pull in study.ask(4)])
     headers = {"Authorization": f"Bearer {TOKEN}"}
@@ -250,6 +250,6 @@ def test_a_page_follows_a_study_in_postgresql(browser, problem, postgres_databas
         page.get_by_role("button", name="Verify").click()
         expect(page.get_by_text("Not proven: ")).to_be_visible(timeout=30_000)
     assert study.view().pulls == 9
-    found = first_look(study.storage, "kept")
+    found = log_totals(study.storage, "kept")
     assert (found["pulls"], found["cost"]) == (9, study.cost)
     study.storage.close()

@@ -15,7 +15,7 @@ from mfbandit.serve._open_studies import OpenStudies
 from mfbandit.serve.live import _live_study, _watched
 from mfbandit.serve.live._live_study import LiveStudies, LiveStudy
 from mfbandit.serve.live._overview import Overview
-from mfbandit.study.report import _first_look, first_look, snapshot
+from mfbandit.study.report import _log_totals, log_totals, snapshot
 from mfbandit.study.report._result_words import BELOW_ZERO, OVERLAP
 
 STATIC = Path(_watched.__file__).parents[1] / "static"
@@ -100,16 +100,16 @@ def test_what_was_before_is_worked_out(tmp_path, problem, monkeypatch, elsewhere
 
     async def main():
         page = LiveStudies(OpenStudies(study.storage)).watch("mine")
-        course = await until(page, "course", lambda content: len(content) > 20)
-        assert [moment["cost"] for moment in course] == sorted(moment["cost"] for moment in course)
-        assert course[-1]["cost"] == study.cost
-        assert course[-1]["confidence"] == study.confidence
-        assert {len(moment["bounds"]) for moment in course} == {2}
+        moments = await until(page, "moments", lambda content: len(content) > 20)
+        assert [moment["cost"] for moment in moments] == sorted(moment["cost"] for moment in moments)
+        assert moments[-1]["cost"] == study.cost
+        assert moments[-1]["confidence"] == study.confidence
+        assert {len(moment["bounds"]) for moment in moments} == {2}
 
     asyncio.run(main())
 
 
-def test_looks_that_take_long_are_rare_and_glances_are_not(storage, monkeypatch):
+def test_looks_that_take_long_are_rare_and_counts_are_not(storage, monkeypatch):
     monkeypatch.setattr(_live_study, "_LONG_SECONDS", 0.0)
     monkeypatch.setattr(_live_study, "_REST", 1e6)
     study = mf.load_study(storage, "mine")
@@ -127,7 +127,7 @@ def test_looks_that_take_long_are_rare_and_glances_are_not(storage, monkeypatch)
 
 
 def test_a_large_study_shows_what_its_log_says_before_it_is_open(tmp_path, problem, monkeypatch):
-    monkeypatch.setattr(_first_look, "_LONG", 100)
+    monkeypatch.setattr(_log_totals, "_LONG", 100)
     study = mf.create_study(problem, storage=str(tmp_path / "s.db"), name="mine", width=4)
     play(study, 40)
     held = study.ask(2)
@@ -150,8 +150,8 @@ def test_a_large_study_shows_what_its_log_says_before_it_is_open(tmp_path, probl
 
     asyncio.run(main())
     study.tell(held[0], 1.0, cost=7.0)
-    assert first_look(study.storage, "mine")["cost"] is None  # not simply what was declared
-    assert first_look(study.storage, "another") is None
+    assert log_totals(study.storage, "mine")["cost"] is None  # not simply what was declared
+    assert log_totals(study.storage, "another") is None
 
 
 def test_a_study_that_is_gone_is_said_to_be(storage):

@@ -11,12 +11,12 @@ from mfbandit.cli import main
 from mfbandit.errors import InvalidInput, ProblemError, StudyError
 from mfbandit.judges import Grader, Judging
 from mfbandit.serve._keys import Keys
-from mfbandit.serve.people import _desk
+from mfbandit.serve.people import _grading_session
 from mfbandit.serve.people._agreement import agreement
-from mfbandit.serve.people._desk import Desk
+from mfbandit.serve.people._grading_session import GradingSession
 from mfbandit.serve.people._showing import CaseFile, shown_for
 from mfbandit.storage import MemoryStorage
-from mfbandit.study.report import noted_results, snapshot
+from mfbandit.study.report import results_with_notes, snapshot
 
 from .conftest import HERE, TOKEN
 
@@ -75,27 +75,27 @@ def test_pulls_of_people_are_asked_for_from_the_command_line(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["pulls"][0]["fidelity"] == "human"
 
 
-def test_a_desk_is_blind_and_asks_nobody_twice(study):
+def test_a_session_is_blind_and_asks_nobody_twice(study):
     play_judge(study)
-    desk, graded = Desk(study, show), {"Ann": [], "Bo": []}
-    seats = {name: desk.sit(name) for name in graded}
+    session, graded = GradingSession(study, show), {"Ann": [], "Bo": []}
+    people = {name: session.join(name) for name in graded}
     for _ in range(8):
-        for name, seat in seats.items():
+        for name, person in people.items():
             play_judge(study)
-            state = desk.state(seat)
+            state = session.state(person)
             if state["task"] is None:
                 continue
             assert "secret" not in json.dumps(state)
             assert "human" not in json.dumps(state)
             graded[name].append((state["task"]["item"], *state["task"]["answers"]))
             good = state["task"]["answers"][0].startswith("answer 0")
-            desk.grade(seat, state["task"]["name"], 9 if good else 1)
-    for seat in seats.values():
-        desk.leave(seat)
+            session.grade(person, state["task"]["name"], 9 if good else 1)
+    for person in people.values():
+        session.leave(person)
     assert all(len(found) > 2 and len(set(found)) == len(found) for found in graded.values())
     assert not set(graded["Ann"]) & set(graded["Bo"])
     assert not study.current().round.leases
-    notes = noted_results(study)
+    notes = results_with_notes(study)
     assert {(json.loads(noted.note)["by"], noted.reward) for noted in notes} <= {
         (name, reward) for name in graded for reward in (1.0, 1.0 / 9.0)
     }
@@ -107,19 +107,19 @@ def test_who_has_graded_something_is_known_from_the_log(storage):
     problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], reward="bernoulli")
     study = mf.create_study(problem, storage=storage, name="cases", width=8)
     same = lambda pull: {"item": "the only question", "answer": pull.arm}  # noqa: E731
-    desk = Desk(study, same)
-    ann = desk.sit("Ann")
+    session = GradingSession(study, same)
+    ann = session.join("Ann")
     for _ in range(2):
-        desk.grade(ann, desk.state(ann)["task"]["name"], 1)
-    assert desk.state(ann)["task"] is None
-    assert "somebody else has to" in desk.state(ann)["waits"]
-    desk.leave(ann)
-    again = Desk(mf.load_study(storage, "cases"), same)
-    back, other = again.sit("Ann"), again.sit("Bo")
+        session.grade(ann, session.state(ann)["task"]["name"], 1)
+    assert session.state(ann)["task"] is None
+    assert "somebody else has to" in session.state(ann)["waits"]
+    session.leave(ann)
+    again = GradingSession(mf.load_study(storage, "cases"), same)
+    back, other = again.join("Ann"), again.join("Bo")
     assert again.state(back)["task"] is None
     again.grade(other, again.state(other)["task"]["name"], 0)
     again.leave(other)
-    found = agreement(noted_results(study))
+    found = agreement(results_with_notes(study))
     assert [one["person"] for one in found["people"]] == ["Ann", "Bo"]
     assert found["pairs"] == [{"people": ["Ann", "Bo"], "both": 1, "same": 0, "mean_difference": 1.0}]
 
@@ -127,57 +127,57 @@ def test_who_has_graded_something_is_known_from_the_log(storage):
 def test_the_last_grade_can_be_undone_until_it_is_told(study):
     play_judge(study)
     clock = Clock()
-    desk = Desk(study, show, clock)
-    seat = desk.sit("Ann")
-    first = desk.state(seat)["task"]
-    desk.grade(seat, first["name"], 3)
-    assert desk.state(seat)["undo"]
-    assert not noted_results(study)
-    desk.undo(seat)
-    assert desk.state(seat)["task"] == first
-    desk.grade(seat, first["name"], 7)
-    clock.now = _desk.UNDO_SECONDS
-    assert not desk.state(seat)["undo"]
+    session = GradingSession(study, show, clock)
+    person = session.join("Ann")
+    first = session.state(person)["task"]
+    session.grade(person, first["name"], 3)
+    assert session.state(person)["undo"]
+    assert not results_with_notes(study)
+    session.undo(person)
+    assert session.state(person)["task"] == first
+    session.grade(person, first["name"], 7)
+    clock.now = _grading_session.UNDO_SECONDS
+    assert not session.state(person)["undo"]
     with pytest.raises(StudyError, match="it is too late"):
-        desk.undo(seat)
-    assert [noted.reward for noted in noted_results(study)] == [pytest.approx(7 / 9)]
+        session.undo(person)
+    assert [noted.reward for noted in results_with_notes(study)] == [pytest.approx(7 / 9)]
     with pytest.raises(StudyError, match="no longer asked"):
-        desk.grade(seat, first["name"], 1)
+        session.grade(person, first["name"], 1)
     with pytest.raises(InvalidInput, match="one of the 10"):
-        desk.grade(seat, desk.state(seat)["task"]["name"], 10)
+        session.grade(person, session.state(person)["task"]["name"], 10)
 
 
 def test_leases_are_renewed_while_somebody_is_there_and_given_back_after(study):
     play_judge(study)
     clock = Clock()
-    desk = Desk(study, show, clock)
-    ann, bo = desk.sit("Ann"), desk.sit("Bo")
-    task = desk.state(ann)["task"]
+    session = GradingSession(study, show, clock)
+    ann, bo = session.join("Ann"), session.join("Bo")
+    task = session.state(ann)["task"]
     before = dict(study.current().round.leases)
-    clock.now = _desk.LEASE_SECONDS / 2
-    desk.state(bo)
+    clock.now = _grading_session.LEASE_SECONDS / 2
+    session.state(bo)
     after = study.current().round.leases
     assert all(after[place][0] > before[place][0] for place in before)
-    desk.leave(ann)  # in the middle: what was open goes to others
+    session.leave(ann)  # in the middle: what was open goes to others
     for _ in range(20):
-        shown = desk.state(bo)["task"]
+        shown = session.state(bo)["task"]
         if shown is None or shown["item"] == task["item"]:
             break
-        desk.grade(bo, shown["name"], 5)
+        session.grade(bo, shown["name"], 5)
     assert shown is None or shown["item"] == task["item"]
-    desk.leave(bo)
+    session.leave(bo)
     assert not study.current().round.leases
     with pytest.raises(StudyError, match="load the page again"):
-        desk.seat(ann.name)
+        session.person(ann.key)
 
 
 def test_when_the_answer_is_there_nobody_is_asked_any_more(storage):
     problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], blocks=4)
     study = mf.create_study(problem, storage=storage, name="short", width=8)
     clock = Clock()
-    desk = Desk(mf.load_study(storage, "short"), show, clock)
-    seat = desk.sit("Ann")
-    assert desk.state(seat)["task"]
+    session = GradingSession(mf.load_study(storage, "short"), show, clock)
+    person = session.join("Ann")
+    assert session.state(person)["task"]
     for number in range(8):
         study.tell(number, float(number % 2))
         if study.done:
@@ -185,24 +185,24 @@ def test_when_the_answer_is_there_nobody_is_asked_any_more(storage):
         study.ask(8, people=True)
     assert study.done
     clock.now = 2.0
-    state = desk.state(seat)
+    state = session.state(person)
     assert (state["task"], state["status"]) == (None, "certified")
 
 
 def test_two_answers_are_shown_in_any_order():
     problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], reward="bernoulli")
     study = mf.create_study(problem, width=64, storage=MemoryStorage())
-    desk = Desk(study, lambda pull: {"item": str(pull.id), "answers": [f"{pull.arm} own", "the other"]})
-    seat, orders = desk.sit("Ann"), set()
+    session = GradingSession(study, lambda pull: {"item": str(pull.id), "answers": [f"{pull.arm} own", "the other"]})
+    person, orders = session.join("Ann"), set()
     for _ in range(30):
-        task = desk.state(seat)["task"]
+        task = session.state(person)["task"]
         own = 0 if task["answers"][0].endswith("own") else 1
         orders.add(own)
         assert task["grades"] == ["the first is better", "the second is better"]
-        desk.grade(seat, task["name"], own)
-    desk.leave(seat)
+        session.grade(person, task["name"], own)
+    session.leave(person)
     assert orders == {0, 1}
-    assert {noted.reward for noted in noted_results(study)} == {1.0}
+    assert {noted.reward for noted in results_with_notes(study)} == {1.0}
 
 
 def test_what_is_shown_comes_from_a_file(tmp_path, study):
@@ -246,8 +246,8 @@ def test_grades_suit_the_rewards(kind, labels):
 
 def test_what_cannot_be_shown_is_no_fault_of_a_pull(study):
     play_judge(study)
-    desk = Desk(study, lambda pull: 1 / 0)
-    state = desk.state(desk.sit("Ann"))
+    session = GradingSession(study, lambda pull: 1 / 0)
+    state = session.state(session.join("Ann"))
     assert state["task"] is None
     assert "cannot be shown" in state["waits"]
     assert not study.current().failures
@@ -269,7 +269,7 @@ def test_a_link_for_people_opens_nothing_else(make_client, study):
     assert people.post("/api/studies/graded/ask", headers=here).status_code == 401
     assert people.get("/api/grade/graded/owner").status_code == 401
     assert people.post("/api/grade/graded/give", json={}, headers={"Origin": "http://evil.example"}).status_code == 403
-    lost = people.post("/api/grade/graded/give", json={"seat": "x"}, headers=here)
+    lost = people.post("/api/grade/graded/give", json={"person": "x"}, headers=here)
     assert (lost.status_code, lost.json()["error"]) == (409, "the connection was lost: load the page again")
     assert people.get("/api/grade/graded/events?person=%20").status_code == 400
     owner = make_client({"Authorization": f"Bearer {TOKEN}"}, show=show)
@@ -292,17 +292,17 @@ def test_judging_says_itself_what_people_are_shown(storage):
     running.start()
     while "judged" not in storage.headers():
         time.sleep(0.01)
-    desk = Desk(mf.load_study(storage, "judged"), judging.show)
-    seat = desk.sit("Ann")
+    session = GradingSession(mf.load_study(storage, "judged"), judging.show)
+    person = session.join("Ann")
     while running.is_alive():
-        task = desk.state(seat)["task"]
+        task = session.state(person)["task"]
         if task is None:
             time.sleep(0.01)
             continue
         asked.append((task["item"], *task["answers"]))
-        desk.grade(seat, task["name"], 8 if task["answers"][0].startswith("long") else 2)
-        if desk.state(seat)["task"] is None:
-            desk._tell(seat)
+        session.grade(person, task["name"], 8 if task["answers"][0].startswith("long") else 2)
+        if session.state(person)["task"] is None:
+            session._tell(person)
     running.join()
     assert (found[0].best, found[0].status) == ("b", "certified")
     counted = sum(arm.pulls["people"] for arm in found[0].arms)

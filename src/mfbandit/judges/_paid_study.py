@@ -110,24 +110,24 @@ class PaidStudy:
 
     def tell(self, pull: Pull, *arguments: Any, **options: Any) -> bool:
         """Report the reward of a pull."""
-        self._settle([pull])
+        self._unreserve([pull])
         return self._study.tell(pull, *arguments, **options)
 
     def tell_all(self, rewards: Iterable[tuple[Pull, float]]) -> list[bool]:
         """Report many rewards in one step, as runs do."""
         told = list(rewards)
-        self._settle(pull for pull, _ in told)
+        self._unreserve(pull for pull, _ in told)
         return self._study.tell_all(told)
 
     def fail(self, pull: Pull, *arguments: Any, **options: Any) -> bool:
         """Report that the evaluation of a pull failed."""
-        self._settle([pull])
+        self._unreserve([pull])
         return self._study.fail(pull, *arguments, **options)
 
     def release(self, pulls: Iterable[Pull]) -> None:
         """Give back pulls that nobody will evaluate."""
         given = list(pulls)
-        self._settle(given)
+        self._unreserve(given)
         self._study.release(given)
 
     def heartbeat(self, pulls: Iterable[Pull], **options: Any) -> list[Pull]:
@@ -135,15 +135,15 @@ class PaidStudy:
         given = list(pulls)
         wanted = self._study.heartbeat(given, **options)
         kept = {pull.id for pull in wanted}
-        self._settle(pull for pull in given if pull.id not in kept)
+        self._unreserve(pull for pull in given if pull.id not in kept)
         return wanted
 
     def result(self, status: str | None = None) -> Result:
         """The answer so far."""
         return self._study.result(self.status if self.status == self._ended else status)
 
-    def _settle(self, pulls: Iterable[Pull]) -> None:
-        """What these pulls cost is known now."""
+    def _unreserve(self, pulls: Iterable[Pull]) -> None:
+        """Keep no more money for these pulls: what they cost is known now."""
         for pull in pulls:
             self._reserved.pop(pull.id, None)
             self._waits = False

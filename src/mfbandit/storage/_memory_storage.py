@@ -38,8 +38,8 @@ class MemoryLog:
         with self._lock:
             length = len(self._kinds)
             start = max(0, self._kinds.rfind(ROUND))
-            settled = [record for record in self._between(0, start) if record.kind != LEASE]
-            return length, settled, self._between(start, length)
+            finished = [record for record in self._between(0, start) if record.kind != LEASE]
+            return length, finished, self._between(start, length)
 
     def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
         """Show `decide` what is new, and append what it returns, as one step."""

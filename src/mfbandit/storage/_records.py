@@ -123,7 +123,7 @@ class Log(Protocol):
         -------
         length : int
             How many records the log has.
-        settled : sequence of Record
+        finished : sequence of Record
             The records before the last round, in order, without leases.
         current : sequence of Record
             All records from the last round on.
@@ -159,8 +159,8 @@ class Log(Protocol):
 
 def kept_records(log: Log) -> Iterator[Record]:
     """The records of a log, in order, without leases."""
-    _, settled, current = log.past()
-    for record in (*settled, *current):
+    _, finished, current = log.past()
+    for record in (*finished, *current):
         if record[0] != LEASE:
             yield Record(*record)
 

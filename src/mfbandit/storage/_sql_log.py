@@ -25,7 +25,7 @@ _AT_ONCE = 100
 Row = Sequence[Any]
 
 
-class FirstLook(NamedTuple):
+class LogTotals(NamedTuple):
     """Rounds and results of a log as they stand, unchecked."""
 
     rounds: Sequence[tuple[int, str | None]]
@@ -91,9 +91,9 @@ class SQLLog:
         """The same, split at the round that planned a pull; `first` names that pull by the last round's text."""
         return self._storage.with_retry(lambda connection: self._past(self._storage.driver, first))
 
-    def first_look(self, least: int) -> FirstLook | None:
+    def totals(self, least: int) -> LogTotals | None:
         """Rounds and results, much faster than to read and check everything; None if there are fewer records."""
-        return self._storage.with_retry(lambda connection: self._first_look(self._storage.driver, least))
+        return self._storage.with_retry(lambda connection: self._totals(self._storage.driver, least))
 
     def exchange(self, after: int, decide: Decide, *, safe: bool) -> int:
         """Show `decide` what is new, and append what it returns, as one step."""
@@ -195,9 +195,9 @@ class SQLLog:
         start = 0 if last is None else int(last[0])
         # What follows the last round may grow in the meantime; what comes before it cannot.
         rows = self._rows(driver, start)
-        settled = driver.execute(self._select_kept, (start,)).fetchall()
+        finished = driver.execute(self._select_kept, (start,)).fetchall()
         try:
-            self._check_settled(driver, start, settled, any(row[5] is not None for row in rows))
+            self._check_finished(driver, start, finished, any(row[5] is not None for row in rows))
         except (TypeError, ValueError) as error:  # a text where there should be a number
             raise self._damaged() from error
         if not all(map(_is_record, rows)) or not self._agrees(rows):
@@ -206,16 +206,16 @@ class SQLLog:
         self._known = int(rows[-1][0]) + 1 if rows else 0
         self._last = rows[-1] if rows else None
         self._check_end(driver)
-        return self._known, settled, [Record(*row[1:5]) for row in rows]
+        return self._known, finished, [Record(*row[1:5]) for row in rows]
 
-    def _first_look(self, driver: Any, least: int) -> FirstLook | None:
+    def _totals(self, driver: Any, least: int) -> LogTotals | None:
         end = driver.execute(self._select_end).fetchone()
         if end is None or int(end[0]) < least:
             return None
         # What follows may be planned meanwhile: results first, then all rounds that may have them.
         results = driver.execute(self._select_results).fetchall()
         rounds = driver.execute(self._select_rounds).fetchall()
-        return FirstLook(rounds, results, driver.execute(self._select_more).fetchone() is None)
+        return LogTotals(rounds, results, driver.execute(self._select_more).fetchone() is None)
 
     def _check_end(self, driver: Any) -> None:
         """Notice that a page of a file has lost the last records, which no seal after them can tell."""
@@ -226,7 +226,7 @@ class SQLLog:
         if missing and not self._rows(driver, self._known):
             raise self._damaged()
 
-    def _check_settled(self, driver: Any, start: int, settled: Sequence[Row], sealed_later: bool) -> None:
+    def _check_finished(self, driver: Any, start: int, finished: Sequence[Row], sealed_later: bool) -> None:
         """Begin the digest anew with all that comes before the last round."""
         self._digest = LogDigest()
         found = None if sealed_later else driver.execute(self._select_seal, (start,)).fetchone()
@@ -234,10 +234,10 @@ class SQLLog:
         if found is not None:
             position, seal = found
             end = int(driver.execute(self._count_kept, (position + 1,)).fetchone()[0])
-            self._digest.add(settled[:end])
+            self._digest.add(finished[:end])
             if self._digest.seal() != seal:
                 raise self._damaged()
-        self._digest.add(settled[end:] if end else settled)
+        self._digest.add(finished[end:] if end else finished)
 
     def _start_from(self, driver: Any, after: int) -> None:
         """Learn what the first `after` records are."""

@@ -138,8 +138,8 @@ def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
     if isinstance(study_state, WideStudyState):
         yield from _wide_moments(study_state, log, check, digest)
         return
-    _, settled, current = log.past()
-    for fields in (*settled, *current):
+    _, finished, current = log.past()
+    for fields in (*finished, *current):
         record = Record(*fields)
         if record.kind == ROUND:
             theirs = read_round(record.text)

@@ -126,9 +126,9 @@ class StorageContract(ABC):
         first = [Record(ROUND, 0, 0.0, "{}"), Record(LEASE, 0, 9.0), Record(RESULT, 0, 0.5)]
         second = [Record(ROUND, 1, 0.0, "{}"), Record(LEASE, 1, 9.0)]
         log.exchange(0, lambda news, clock: first + second, safe=True)
-        length, settled, current = self.open().log("a").past()
+        length, finished, current = self.open().log("a").past()
         assert length == 5
-        assert [tuple(record) for record in settled] == [tuple(first[0]), tuple(first[2])]
+        assert [tuple(record) for record in finished] == [tuple(first[0]), tuple(first[2])]
         assert [tuple(record) for record in current] == [tuple(record) for record in second]
 
     def test_the_digest_is_that_of_the_records_without_leases(self) -> None:

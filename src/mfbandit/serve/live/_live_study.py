@@ -12,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 
 from mfbandit.errors import MfbanditError, StorageError
 from mfbandit.serve._open_studies import OpenStudies, UnknownStudy
-from mfbandit.serve.live._course_program import course_elsewhere
+from mfbandit.serve.live._moments_program import moments_elsewhere
 from mfbandit.serve.live._watched import Watched, event
-from mfbandit.study.report import course, first_look, glance, snapshot
+from mfbandit.study.report import log_totals, moments, progress, snapshot
 
 __all__ = ["LiveStudies", "LiveStudy"]
 
@@ -22,7 +22,7 @@ _logger = logging.getLogger("mfbandit")
 
 #: So many moments are kept; when there are more, every other one is forgotten.
 _MOST_MOMENTS = 400
-#: A look that takes longer than this, at many arms, is followed by a rest of so many times as long, with glances only.
+#: A look that takes longer than this, at many arms, is followed by a rest of so many times as long, with counts only.
 _LONG_SECONDS, _REST = 1.0, 4.0
 #: Pulls that are out are looked at so often, even if nothing is new.
 _CHECK_SECONDS = 5.0
@@ -43,9 +43,9 @@ class LiveStudy(Watched):
         super().__init__()
         self._studies, self.name = studies, name
         self._length = -1
-        self._course: list[dict[str, Any]] = []
+        self._moments: list[dict[str, Any]] = []
         #: What pages are told of it; None if it has changed since.
-        self._course_text: bytes | None = None
+        self._moments_text: bytes | None = None
         #: When each pull that is out was first seen to be; a renewed lease says only when that was done last.
         self._first_seen: dict[int, float] = {}
         #: Processes that have pulls may end, which no log says: so they are looked at now and then.
@@ -56,7 +56,7 @@ class LiveStudy(Watched):
         #: How many results there were at the last look, whether nobody has watched since, and whether too much has
         #: happened while nobody did.
         self._pulls, self._was_away, self._has_gap = 0, True, False
-        self._glance = dict[str, Any]()
+        self._first = dict[str, Any]()
         self._looking = asyncio.Lock()
 
     async def look(self) -> None:
@@ -69,7 +69,7 @@ class LiveStudy(Watched):
             if self._length < 0:
                 await self._begin()
             if time.monotonic() < self._next_full:
-                self._say_first(await run_in_threadpool(lambda: glance(self._studies.get(self.name))))
+                self._say_first(await run_in_threadpool(lambda: progress(self._studies.get(self.name))))
                 return
             started = time.monotonic()
             found = await run_in_threadpool(self._changed)
@@ -90,17 +90,17 @@ class LiveStudy(Watched):
         self.say_trouble("")
         if found is not None:
             self._show(found)
-        if self._has_gap and self._filling is None and self._course:
-            self._filling = asyncio.create_task(self._fill(self._pulls, self._course[-1]["cost"]))
+        if self._has_gap and self._filling is None and self._moments:
+            self._filling = asyncio.create_task(self._fill(self._pulls, self._moments[-1]["cost"]))
 
     async def _begin(self) -> None:
         """Open the study; a large one takes seconds to open, and many arms to compare: something is shown before."""
         self._say_first({"study": self.name})
         if not self._studies.is_open(self.name):
-            found = await run_in_threadpool(first_look, self._studies.storage, self.name)
-            self._say_first(found or self._glance)
+            found = await run_in_threadpool(log_totals, self._studies.storage, self.name)
+            self._say_first(found or self._first)
         study = await run_in_threadpool(self._studies.get, self.name)
-        self._say_first({**self._glance, **await run_in_threadpool(glance, study)})
+        self._say_first({**self._first, **await run_in_threadpool(progress, study)})
 
     def stop(self) -> None:
         """Look no more; what happens meanwhile is worked out when somebody watches again."""
@@ -137,29 +137,29 @@ class LiveStudy(Watched):
         return {**found, "now": now}
 
     def _append(self, moment: dict[str, Any]) -> None:
-        self._course_text = None
-        if self._course and self._course[-1]["cost"] >= moment["cost"]:
-            self._course[-1] = moment
+        self._moments_text = None
+        if self._moments and self._moments[-1]["cost"] >= moment["cost"]:
+            self._moments[-1] = moment
         else:
-            self._course.append(moment)
-        if len(self._course) > _MOST_MOMENTS:
-            self._course[:] = [*self._course[:-1:2], self._course[-1]]
-        if len(self._course) == 1:
-            self._say_course()
+            self._moments.append(moment)
+        if len(self._moments) > _MOST_MOMENTS:
+            self._moments[:] = [*self._moments[:-1:2], self._moments[-1]]
+        if len(self._moments) == 1:
+            self._say_moments()
 
-    def _say_course(self) -> None:
-        self.say("course", self._course_event)
+    def _say_moments(self) -> None:
+        self.say("moments", self._moments_event)
 
-    def _course_event(self) -> bytes:
-        """The course as it is now; many pages may open at once, and are told the same text."""
-        if self._course_text is None:
-            self._course_text = event("course", self._course)
-        return self._course_text
+    def _moments_event(self) -> bytes:
+        """The moments as they are now; many pages may open at once, and are told the same text."""
+        if self._moments_text is None:
+            self._moments_text = event("moments", self._moments)
+        return self._moments_text
 
     def _say_first(self, found: dict[str, Any]) -> None:
         """Say what can be said at once."""
-        if found != self._glance:
-            self._glance = found
+        if found != self._first:
+            self._first = found
             text = event("first", found)
             self.say("first", lambda: text)
 
@@ -168,9 +168,9 @@ class LiveStudy(Watched):
         try:
             study = await run_in_threadpool(self._studies.get, self.name)
             if results <= _MANY_RESULTS:
-                past = await run_in_threadpool(course, study)
+                past = await run_in_threadpool(moments, study)
             elif study.storage.url:
-                past = await course_elsewhere(study.storage.url, self.name)
+                past = await moments_elsewhere(study.storage.url, self.name)
             else:
                 past = []
         except MfbanditError as error:
@@ -179,9 +179,9 @@ class LiveStudy(Watched):
         self._has_gap, self._filling = False, None
         before = [moment for moment in past if moment["cost"] < cost]
         if before:
-            self._course_text = None
-            self._course[:] = before + [moment for moment in self._course if moment["cost"] >= cost]
-            self._say_course()
+            self._moments_text = None
+            self._moments[:] = before + [moment for moment in self._moments if moment["cost"] >= cost]
+            self._say_moments()
 
 
 class LiveStudies:

@@ -7,18 +7,19 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
-from mfbandit.serve.people._desk import read_note
-from mfbandit.study.report import Noted
+from mfbandit.serve.people._grading_session import read_note
+from mfbandit.study.report import ResultWithNote
 
 __all__ = ["agreement"]
 
 
-def agreement(results: Iterable[Noted]) -> dict[str, Any]:
+def agreement(results: Iterable[ResultWithNote]) -> dict[str, Any]:
     """What each person has graded, and how often two of them said the same of the same thing.
 
     Examples
     --------
-    >>> notes = [Noted(n, x, f'{{"by": "{who}", "shown": "k"}}') for n, x, who in [(0, 1.0, "Ann"), (1, 0.5, "Bo")]]
+    >>> said = [(0, 1.0, "Ann"), (1, 0.5, "Bo")]
+    >>> notes = [ResultWithNote(n, x, f'{{"by": "{who}", "shown": "k"}}') for n, x, who in said]
     >>> agreement(notes)["pairs"]
     [{'people': ['Ann', 'Bo'], 'both': 1, 'same': 0, 'mean_difference': 0.5}]
     """

@@ -69,31 +69,31 @@ export class Chart {
   }
 }
 
-/** How sure a study became: one line per study. `courses` are [{label, course, wanted}]. */
-export function drawConfidence(chart, courses) {
-  const costs = [...new Set(courses.flatMap(({ course }) => course.map((moment) => moment.cost)))].sort((a, b) => a - b);
+/** How sure a study became: one line per study. `studies` are [{label, moments, wanted}]. */
+export function drawConfidence(chart, studies) {
+  const costs = [...new Set(studies.flatMap(({ moments }) => moments.map((moment) => moment.cost)))].sort((a, b) => a - b);
   const data = [costs];
-  const lines = courses.map(({ label, course }, place) => {
-    const at = new Map(course.map((moment) => [moment.cost, moment.confidence]));
-    const last = course.length ? course[course.length - 1].cost : -1;
+  const lines = studies.map(({ label, moments }, place) => {
+    const at = new Map(moments.map((moment) => [moment.cost, moment.confidence]));
+    const last = moments.length ? moments[moments.length - 1].cost : -1;
     let known = null;
     data.push(costs.map((cost) => (cost > last ? null : (known = at.get(cost) ?? known))));
-    return { label: courses.length > 1 ? label : undefined, colour: COLOURS[place % COLOURS.length] };
+    return { label: studies.length > 1 ? label : undefined, colour: COLOURS[place % COLOURS.length] };
   });
-  const wanted = Math.min(...courses.map((one) => one.wanted));
+  const wanted = Math.min(...studies.map((one) => one.wanted));
   data.push(costs.map(() => wanted));
   lines.push({ label: `${amount(wanted)} asked for`, colour: "#8a8a8a", dash: [6, 4], width: 1 });
   chart.draw(lines, data);
 }
 
 /** Bounds of arms against what was spent: a band for each of `arms` ({index, arm}). */
-export function drawBounds(chart, course, arms) {
-  const data = [course.map((moment) => moment.cost)];
+export function drawBounds(chart, moments, arms) {
+  const data = [moments.map((moment) => moment.cost)];
   const lines = [];
   const bands = [];
   arms.forEach(({ index, arm }, place) => {
     const shade = COLOURS[place % COLOURS.length];
-    const ends = course.map((moment) => moment.bounds.find(([one]) => one === index));
+    const ends = moments.map((moment) => moment.bounds.find(([one]) => one === index));
     lines.push({ label: arm, colour: shade, width: 1.5 }, { colour: shade, width: 1.5 });
     data.push(ends.map((found) => found?.[2] ?? null), ends.map((found) => found?.[1] ?? null));
     bands.push({ series: [2 * place + 1, 2 * place + 2], colour: shade });

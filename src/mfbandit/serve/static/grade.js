@@ -28,7 +28,7 @@ async function send(what, more = {}) {
   if (busy || !state) return;
   busy = true;
   try {
-    show(await request(`${path}/${what}`, { seat: state.seat, task: state.task?.name, ...more }));
+    show(await request(`${path}/${what}`, { person: state.person, task: state.task?.name, ...more }));
     said.textContent = "";
   } catch (error) {
     said.textContent = error.message;

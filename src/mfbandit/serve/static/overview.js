@@ -41,8 +41,8 @@ function show() {
 
 function compare() {
   beside.hidden = chosen.size === 0;
-  const courses = [...chosen].filter(([, one]) => one.course.length).map(([label, one]) => ({ label, ...one }));
-  if (courses.length) drawConfidence(chart, courses);
+  const drawn = [...chosen].filter(([, one]) => one.moments.length).map(([label, one]) => ({ label, ...one }));
+  if (drawn.length) drawConfidence(chart, drawn);
 }
 
 list.addEventListener("change", (event) => {
@@ -54,12 +54,12 @@ list.addEventListener("change", (event) => {
     event.target.checked = false;
     said.textContent = `At most ${MOST_COMPARED} studies are compared at once.`;
   } else {
-    const one = { course: [], wanted: 1 };
+    const one = { moments: [], wanted: 1 };
     one.source = listen(studyPath(name, "/events"), {
-      course: (course) => ((one.course = course), compare()),
+      moments: (moments) => ((one.moments = moments), compare()),
       study: (study) => {
         one.wanted = study.wanted;
-        if (!one.course.length || study.moment.cost > one.course[one.course.length - 1].cost) one.course.push(study.moment);
+        if (!one.moments.length || study.moment.cost > one.moments[one.moments.length - 1].cost) one.moments.push(study.moment);
         compare();
       },
     }, () => {}, [studyPath(name)]);

@@ -13,7 +13,7 @@ const parts = Object.fromEntries(["head", "wrong", "race", "out", "heat", "spent
 const confidence = new Chart({ x: "cost spent", label: "confidence", y: { range: [0, 1.04] } });
 const bounds = new Chart({ x: "cost spent", label: "" });
 const boundsText = make("p", {});
-let course = [];
+let moments = [];
 let study = null;
 let ahead = 0; // how far the server's clock is ahead of this one
 
@@ -29,7 +29,7 @@ function row(tiles) {
   return make("dl", { class: "tiles" }, ...tiles.map(([title, value]) => make("div", {}, make("dt", {}, title), make("dd", {}, make("bdi", {}, value)))));
 }
 
-/** What is known before arms are compared: of a small study nothing, of a large one what its log says at a glance. */
+/** What is known before arms are compared: of a small study nothing, of a large one what its log says at once. */
 function first(found) {
   if (found.pulls === undefined) {
     fill(parts.head, kicker(found), make("h1", {}, "It is being opened…"));
@@ -143,11 +143,11 @@ function out() {
 
 function charts() {
   pictures.hidden = study.pulls === 0;
-  if (!course.length || pictures.hidden) return;
-  drawConfidence(confidence, [{ label: study.study, course, wanted: study.wanted }]);
+  if (!moments.length || pictures.hidden) return;
+  drawConfidence(confidence, [{ label: study.study, moments, wanted: study.wanted }]);
   const drawn = study.arms.filter((arm) => arm.retired === null && !(study.on_blocks && arm.best)).slice(0, DRAWN);
   boundsText.textContent = study.on_blocks ? "By how much the leader was ahead of the closest arms." : "Bounds of the true means of the closest arms.";
-  drawBounds(bounds, course, drawn);
+  drawBounds(bounds, moments, drawn);
 }
 
 function certificate() {
@@ -191,9 +191,9 @@ async function people() {
 function show(found) {
   study = found;
   ahead = found.now - Date.now() / 1000;
-  const last = course[course.length - 1];
-  if (last && last.cost >= found.moment.cost) course[course.length - 1] = found.moment;
-  else course.push(found.moment);
+  const last = moments[moments.length - 1];
+  if (last && last.cost >= found.moment.cost) moments[moments.length - 1] = found.moment;
+  else moments.push(found.moment);
   document.title = `${shown(found.study, 60)} · mfbandit`;
   for (const part of [head, wrong, race, out, charts, people]) part();
   heat(study, "The mean of the rewards, and how many there are; the stronger the colour, the more.");
@@ -211,8 +211,8 @@ main.replaceChildren(
   parts.head, parts.wrong, parts.race, pictures, parts.heat, parts.spent, parts.out, parts.people, certificate(),
 );
 listen(studyPath(name, "/events"), {
-  course: (found) => {
-    course = found;
+  moments: (found) => {
+    moments = found;
     if (study) charts();
   },
   first: (found) => {

@@ -18,11 +18,11 @@ from mfbandit.serve._keys import Keys
 from mfbandit.serve._open_studies import OpenStudies
 from mfbandit.serve.live._watched import event
 from mfbandit.serve.people._agreement import agreement
-from mfbandit.serve.people._desk import Desk, Seat, person_name
+from mfbandit.serve.people._grading_session import GradingSession, Person, person_name
 from mfbandit.serve.people._showing import Show
 from mfbandit.serve.web._answers import Json, read_json, refusal
 from mfbandit.serve.web._live_routes import stream
-from mfbandit.study.report import noted_results
+from mfbandit.study.report import results_with_notes
 
 __all__ = ["grade_routes"]
 
@@ -32,33 +32,33 @@ _logger = logging.getLogger("mfbandit")
 _PAUSE_SECONDS = 0.5
 
 
-class _Desks:
-    """The desks of all studies."""
+class _Sessions:
+    """The sessions of all studies."""
 
     def __init__(self, studies: OpenStudies, show: Show | None) -> None:
         self.studies, self._show = studies, show
-        self._desks: dict[str, Desk] = {}
+        self._sessions: dict[str, GradingSession] = {}
 
-    def get(self, name: str) -> Desk:
-        """The desk of a study."""
+    def get(self, name: str) -> GradingSession:
+        """The session of a study."""
         study = self.studies.get(name)
-        found = self._desks.get(study.identity)
+        found = self._sessions.get(study.identity)
         if found is None:
             if self._show is None:
                 raise StudyError("nobody has said what to show for a pull: start the page with show=, or --show FILE")
             if not any(fidelity.by == "people" for fidelity in study.problem.fidelities):
                 raise StudyError(f"study {name!r} has no fidelity by='people': there is nothing for people to grade")
-            found = self._desks.setdefault(study.identity, Desk(study, self._show))
+            found = self._sessions.setdefault(study.identity, GradingSession(study, self._show))
         return found
 
-    def known(self, name: str) -> Desk | None:
-        """The desk of a study, if anybody was there yet."""
-        return self._desks.get(self.studies.get(name).identity)
+    def known(self, name: str) -> GradingSession | None:
+        """The session of a study, if anybody was there yet."""
+        return self._sessions.get(self.studies.get(name).identity)
 
 
 def grade_routes(studies: OpenStudies, keys: Keys, show: Show | None) -> list[Route]:
     """The routes of people who grade, and what the owner sees of them."""
-    desks = _Desks(studies, show)
+    sessions = _Sessions(studies, show)
 
     def may_grade(request: Request) -> Response | None:
         name = request.path_params["name"]
@@ -85,10 +85,10 @@ def grade_routes(studies: OpenStudies, keys: Keys, show: Show | None) -> list[Ro
         refused = may_grade(request)
         if refused is not None:
             return refused
-        desk = await run_in_threadpool(desks.get, request.path_params["name"])
-        return stream(_attend(desk, person_name(request.query_params.get("person"))))
+        session = await run_in_threadpool(sessions.get, request.path_params["name"])
+        return stream(_attend(session, person_name(request.query_params.get("person"))))
 
-    def action(work: Callable[[Desk, Seat, dict[str, Any]], None]) -> Callable[[Request], Any]:
+    def action(work: Callable[[GradingSession, Person, dict[str, Any]], None]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             refused = may_grade(request)
             if refused is not None:
@@ -96,10 +96,10 @@ def grade_routes(studies: OpenStudies, keys: Keys, show: Show | None) -> list[Ro
             sent = await read_json(request)
 
             def step() -> dict[str, Any]:
-                desk = desks.get(request.path_params["name"])
-                seat = desk.seat(sent.get("seat"))
-                work(desk, seat, sent)
-                return desk.state(seat)
+                session = sessions.get(request.path_params["name"])
+                person = session.person(sent.get("person"))
+                work(session, person, sent)
+                return session.state(person)
 
             return Json(await run_in_threadpool(step))
 
@@ -111,18 +111,18 @@ def grade_routes(studies: OpenStudies, keys: Keys, show: Show | None) -> list[Ro
 
         def found() -> dict[str, Any]:
             name = request.path_params["name"]
-            study, desk = studies.get(name), desks.known(name)
+            study, session = studies.get(name), sessions.known(name)
             link = f"/grade/{quote(name, safe='')}#token={keys.grade_token(name)}"
-            said = agreement(noted_results(study))
-            return {"link": link, "there": [] if desk is None else desk.people(), **said}
+            said = agreement(results_with_notes(study))
+            return {"link": link, "there": [] if session is None else session.names(), **said}
 
         return Json(await run_in_threadpool(found))
 
     at = "/api/grade/{name:path}"
     works = {
-        "give": lambda desk, seat, sent: desk.grade(seat, sent.get("task"), sent.get("grade")),
-        "skip": lambda desk, seat, sent: desk.skip(seat, sent.get("task")),
-        "undo": lambda desk, seat, sent: desk.undo(seat),
+        "give": lambda session, person, sent: session.grade(person, sent.get("task"), sent.get("grade")),
+        "skip": lambda session, person, sent: session.skip(person, sent.get("task")),
+        "undo": lambda session, person, sent: session.undo(person),
     }
     return [
         Route(f"{at}/login", login, methods=["POST"]),
@@ -132,10 +132,10 @@ def grade_routes(studies: OpenStudies, keys: Keys, show: Show | None) -> list[Ro
     ]
 
 
-async def _attend(desk: Desk, person: str) -> AsyncIterator[bytes]:
+async def _attend(session: GradingSession, name: str) -> AsyncIterator[bytes]:
     """What somebody sees, as it changes, while the page is open; when it is closed, what was open is given back."""
     try:
-        seat = desk.sit(person)
+        person = session.join(name)
     except StudyError as error:
         yield event("trouble", {"error": str(error)})
         return
@@ -143,9 +143,9 @@ async def _attend(desk: Desk, person: str) -> AsyncIterator[bytes]:
     try:
         while True:
             try:
-                state = await run_in_threadpool(desk.state, seat)
+                state = await run_in_threadpool(session.state, person)
             except MfbanditError as error:
-                _logger.warning("people who grade study %r: %s", desk.study.name, error)
+                _logger.warning("people who grade study %r: %s", session.study.name, error)
                 yield event("trouble", {"error": "the study cannot be reached now"})
                 return
             if state != last:
@@ -154,4 +154,4 @@ async def _attend(desk: Desk, person: str) -> AsyncIterator[bytes]:
             await asyncio.sleep(_PAUSE_SECONDS)
     finally:
         # Not awaited: whoever is cancelled cannot wait for anything.
-        asyncio.get_running_loop().run_in_executor(None, desk.leave, seat)
+        asyncio.get_running_loop().run_in_executor(None, session.leave, person)

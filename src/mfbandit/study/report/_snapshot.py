@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mfbandit.study._study import Study
     from mfbandit.study.state._study_state import StudyState
 
-__all__ = ["MOST_ARMS", "Out", "course", "glance", "latest_activity", "short", "snapshot", "summary"]
+__all__ = ["MOST_ARMS", "Out", "latest_activity", "moments", "progress", "short", "snapshot", "summary"]
 
 #: So many arms, pulls that are out, and failures are named.
 MOST_ARMS, _MOST_OUT, _MOST_FAILURES = 40, 50, 20
@@ -68,7 +68,7 @@ def summary(study: Study) -> dict[str, Any]:
     return _summary(study, view)
 
 
-def glance(study: Study) -> dict[str, Any]:
+def progress(study: Study) -> dict[str, Any]:
     """What can be said of a study at once, however many arms it has."""
     with study._lock:
         study_state = study.current()
@@ -161,7 +161,7 @@ def snapshot(study: Study) -> dict[str, Any]:
     }
 
 
-def course(study: Study, points: int = 60) -> list[dict[str, Any]]:
+def moments(study: Study, points: int = 60) -> list[dict[str, Any]]:
     """How a study went: moments along the way, evenly spaced by the number of results; see `history`."""
     return [_moment(view, _arms_that_matter(view)[:_MOST_DRAWN]) for _, view in views_along(study, points)]
 

@@ -68,13 +68,13 @@ def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
     with _without_collector():
         if isinstance(study_state, WideStudyState):
             return _replay_wide(study_state, log), study_state
-        length, settled, current = log.past()
+        length, finished, current = log.past()
         continues = any(fidelity.continues for fidelity in settings.seen.fidelities)
-        if continues or any(map(_tells_costs, settled)):
+        if continues or any(map(_tells_costs, finished)):
             # What was expected at any time decided what came next: it is followed step by step.
-            study_state.apply([Record(*record) for record in settled])
-        elif settled:
-            _replay_finished(study_state, settled, current[0])
+            study_state.apply([Record(*record) for record in finished])
+        elif finished:
+            _replay_finished(study_state, finished, current[0])
     study_state.apply([Record(*record) for record in current])
     return length, study_state
 
@@ -82,9 +82,9 @@ def replay(settings: Settings, log: Log) -> tuple[int, StudyState]:
 def _replay_wide(study_state: WideStudyState, log: Log) -> int:
     """Read the log of a study whose rounds are planned while others are out; returns how many records it has."""
     if study_state.book is None:
-        length, settled, current = _past_from(log)
+        length, finished, current = _past_from(log)
         last = max((place for place, record in enumerate(current) if record[0] == ROUND), default=0)
-        past = [*settled, *(record for record in current[:last] if record[0] != LEASE)]
+        past = [*finished, *(record for record in current[:last] if record[0] != LEASE)]
         if all(map(_is_plain, past)):
             if past:
                 _replay_counted(study_state, past, current[: last + 1])
@@ -212,18 +212,18 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_round: Record) -> None:
+def _replay_finished(study_state: StudyState, finished: Sequence[Record], next_round: Record) -> None:
     """Bring a new state to where the records of all finished rounds lead."""
-    rounds = [record for record in settled if record[0] == ROUND]
+    rounds = [record for record in finished if record[0] == ROUND]
     numbers = [record[1] for record in rounds]
     texts = [record[3] or "" for record in rounds]
-    counted = [record for record in settled if record[0] == RESULT]
+    counted = [record for record in finished if record[0] == RESULT]
     if counted and isinstance(study_state.problem.reward, Gaussian):
         study_state.centre(min(counted, key=itemgetter(1))[2])
     check_layout(study_state.state, read_round(texts[0]))
-    _retire(study_state, settled, numbers, texts)
+    _retire(study_state, finished, numbers, texts)
     # The rounds before are read as they were planned; what was changed decides only what comes next.
-    changes = [record for record in settled if record[0] == SETTING]
+    changes = [record for record in finished if record[0] == SETTING]
     for record in changes:
         study_state.follow(read_changes(record[3]))
     asked = next_round.pull
@@ -240,7 +240,7 @@ def _replay_finished(study_state: StudyState, settled: Sequence[Record], next_ro
                 study_state.state.clock[ROUNDS] -= bool(body.get("cut", False))
         first = numbers[max(0, start)]
         results = [record for record in counted if record[1] >= first] if first else counted
-        results += [Record(RESULT, pull, math.nan) for pull in missing_cells(study_state.settings, settled)]
+        results += [Record(RESULT, pull, math.nan) for pull in missing_cells(study_state.settings, finished)]
         left_out = [record[1] for record in changes if record[2] and record[1] >= first]
         awaited = np.setdiff1d(np.arange(first, asked), left_out, assume_unique=True)
         _fold(study_state, results, texts[max(0, start) :], awaited)
@@ -300,11 +300,11 @@ def _observe_blocks(state: State, places: Ints, rewards: Floats) -> None:
         observe_block(state, places[i, 0], places[i, 1], float(rewards[i]))
 
 
-def _retire(study_state: StudyState, settled: Sequence[Record], numbers: list[int], texts: list[str]) -> None:
+def _retire(study_state: StudyState, finished: Sequence[Record], numbers: list[int], texts: list[str]) -> None:
     """Find the arms that were given up in finished rounds."""
     if study_state.settings.on_failure != "retire":
         return
-    for record in settled:
+    for record in finished:
         if record[0] not in (FAILURE, RETRY):
             continue
         if record[0] == RETRY:

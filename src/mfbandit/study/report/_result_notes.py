@@ -1,4 +1,4 @@
-"""What was noted with results: by whoever told them."""
+"""The notes that came with results, by whoever told them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mfbandit.storage import RESULT, kept_records
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
 
-__all__ = ["Noted", "noted_results"]
+__all__ = ["ResultWithNote", "results_with_notes"]
 
 
-class Noted(NamedTuple):
+class ResultWithNote(NamedTuple):
     """A result with a note."""
 
     pull: int
@@ -21,7 +21,7 @@ class Noted(NamedTuple):
     note: str
 
 
-def noted_results(study: Study) -> list[Noted]:
+def results_with_notes(study: Study) -> list[ResultWithNote]:
     """The results of a study that have a note, in the order in which they came.
 
     Examples
@@ -30,12 +30,12 @@ def noted_results(study: Study) -> list[Noted]:
     >>> study = mf.create_study(mf.Problem(["a", "b"], [("exact", 1.0)]))
     >>> study.tell(study.ask()[0], 0.5, note="by hand")
     True
-    >>> noted_results(study)
-    [Noted(pull=0, reward=0.5, note='by hand')]
+    >>> results_with_notes(study)
+    [ResultWithNote(pull=0, reward=0.5, note='by hand')]
     """
     records = kept_records(study.storage.log(study.name))
     told = ((record, _note(record.text)) for record in records if record.kind == RESULT and record.text)
-    return [Noted(record.pull, record.value, note) for record, note in told if note]
+    return [ResultWithNote(record.pull, record.value, note) for record, note in told if note]
 
 
 def _note(text: str | None) -> str:

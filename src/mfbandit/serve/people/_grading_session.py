@@ -1,8 +1,8 @@
-"""The desk at which people grade the pulls of a study: blind, in random order, nobody the same thing twice.
+"""People grade the pulls of a study: blind, in random order, nobody the same thing twice.
 
-Pulls that the study has for people are leased to the desk. While somebody is there, it renews the leases; when the last
-one leaves, it gives all of them back. A grade is told to the study when the next one is given, or after some seconds:
-until then it can be undone. What was told cannot, since exactly one result of a pull counts.
+Pulls that the study has for people are leased to a session. While somebody is there, it renews the leases; when the
+last one leaves, it gives all of them back. A grade is told to the study when the next one is given, or after some
+seconds: until then it can be undone. What was told cannot, since exactly one result of a pull counts.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.model import Pull
 from mfbandit.serve.people._showing import Show, Shown, shown_for
 from mfbandit.study import Study
-from mfbandit.study.report import noted_results
+from mfbandit.study.report import results_with_notes
 
-__all__ = ["Desk", "Seat", "person_name"]
+__all__ = ["GradingSession", "Person", "person_name"]
 
 _logger = logging.getLogger("mfbandit")
 
-#: Pulls are the desk's for so long without renewal, which comes three times as often.
+#: Pulls are leased for so long without renewal, which comes three times as often.
 LEASE_SECONDS = 60.0
 #: A grade can be undone for so long.
 UNDO_SECONDS = 8.0
 #: So many pulls are kept ready for everybody who is there, so that their order is random.
 _READY = 3
-_MOST_SEATS = 200
+_MOST_PEOPLE = 200
 #: The log is read so often, whether or not anybody grades.
 _LOOK_SECONDS = 1.0
 
@@ -47,7 +47,7 @@ def person_name(name: Any) -> str:
 
 
 @dataclass
-class _Task:
+class GradingTask:
     """A pull that somebody grades."""
 
     pull: Pull
@@ -59,132 +59,132 @@ class _Task:
 
 
 @dataclass
-class Seat:
+class Person:
     """Somebody who is there."""
 
-    person: str
-    name: str = field(default_factory=lambda: secrets.token_hex(16))
-    task: _Task | None = None
+    name: str
+    key: str = field(default_factory=lambda: secrets.token_hex(16))
+    task: GradingTask | None = None
     #: What was graded last and is not told yet: the task, its reward, and until when it can be undone.
-    given: tuple[_Task, float, float] | None = None
+    given: tuple[GradingTask, float, float] | None = None
     graded: int = 0
     problem: str = ""
 
 
-class Desk:
+class GradingSession:
     """People who grade the pulls of one study."""
 
     def __init__(self, study: Study, show: Show, clock: Callable[[], float] = time.monotonic) -> None:
         self.study, self._show, self._clock = study, show, clock
         self._lock = threading.RLock()
-        self._seats: dict[str, Seat] = {}
+        self._people: dict[str, Person] = {}
         #: Pulls that nobody has yet, and what is shown for them.
-        self._ready: dict[int, _Task] = {}
+        self._ready: dict[int, GradingTask] = {}
         #: What everybody has graded, by the keys of what was shown.
         self._seen: dict[str, set[str]] = {}
         self._next_beat = self._next_look = 0.0
         #: Whether what to show for the last pull could not be made.
         self._unshown = False
-        for noted in noted_results(study):
+        for noted in results_with_notes(study):
             said = read_note(noted.note)
             if said is not None:
                 self._seen.setdefault(said[0], set()).add(said[1])
 
-    def sit(self, person: Any) -> Seat:
+    def join(self, name: Any) -> Person:
         """Somebody comes."""
-        seat = Seat(person_name(person))
+        person = Person(person_name(name))
         with self._lock:
-            if len(self._seats) >= _MOST_SEATS:
-                raise StudyError(f"{_MOST_SEATS} people grade already, and there is room for no more")
-            self._seats[seat.name] = seat
-        return seat
+            if len(self._people) >= _MOST_PEOPLE:
+                raise StudyError(f"{_MOST_PEOPLE} people grade already, and there is room for no more")
+            self._people[person.key] = person
+        return person
 
-    def leave(self, seat: Seat) -> None:
+    def leave(self, person: Person) -> None:
         """Somebody leaves: what was graded counts, and what was not goes to others."""
         with self._lock:
-            if self._seats.pop(seat.name, None) is None:
+            if self._people.pop(person.key, None) is None:
                 return
-            self._tell(seat)
-            self._put_back(seat)
-            if not self._seats:
+            self._tell(person)
+            self._put_back(person)
+            if not self._people:
                 self._give_back()
 
-    def seat(self, name: Any) -> Seat:
-        """Somebody who is there, by the name of the seat."""
-        found = self._seats.get(name) if isinstance(name, str) else None
+    def person(self, key: Any) -> Person:
+        """Somebody who is there."""
+        found = self._people.get(key) if isinstance(key, str) else None
         if found is None:
             raise StudyError("the connection was lost: load the page again")
         return found
 
-    def state(self, seat: Seat) -> dict[str, Any]:
+    def state(self, person: Person) -> dict[str, Any]:
         """What somebody sees now; it says nothing of arms and fidelities."""
         with self._lock:
             self._tend()
-            if seat.task is None and seat.name in self._seats:
-                seat.task = self._draw(seat)
-            task = seat.task
+            if person.task is None and person.key in self._people:
+                person.task = self._draw(person)
+            task = person.task
             status = self.study.known_end or "running"
             return {
-                "seat": seat.name,
+                "person": person.key,
                 "status": status,
-                "graded": seat.graded,
-                "undo": seat.given is not None,
-                "waits": "" if task or status != "running" else self._why(seat),
+                "graded": person.graded,
+                "undo": person.given is not None,
+                "waits": "" if task or status != "running" else self._why(person),
                 "task": None if task is None else _plain(task),
             }
 
-    def grade(self, seat: Seat, task_name: Any, choice: Any) -> None:
-        """Somebody gives a grade: the place of it among those that were offered."""
+    def grade(self, person: Person, task_name: Any, choice: Any) -> None:
+        """Somebody gives a grade: which one of those that were offered."""
         with self._lock:
-            task = self._current(seat, task_name)
+            task = self._current(person, task_name)
             offered = len(task.shown.grades)
             if type(choice) is not int or not 0 <= choice < offered:
                 raise InvalidInput(f"a grade is one of the {offered} that are offered, got {str(choice)[:40]!r}")
-            self._tell(seat)
-            seat.given = task, _reward(task, choice), self._clock() + UNDO_SECONDS
-            seat.task = None
-            seat.graded += 1
-            self._seen.setdefault(seat.person, set()).add(task.shown.key)
+            self._tell(person)
+            person.given = task, _reward(task, choice), self._clock() + UNDO_SECONDS
+            person.task = None
+            person.graded += 1
+            self._seen.setdefault(person.name, set()).add(task.shown.key)
 
-    def undo(self, seat: Seat) -> None:
+    def undo(self, person: Person) -> None:
         """Somebody takes the last grade back, and gives another one."""
         with self._lock:
-            if seat.given is None:
+            if person.given is None:
                 raise StudyError("it is too late: the last grade was told to the study")
-            self._put_back(seat)
-            seat.task, seat.given = seat.given[0], None
-            seat.graded -= 1
-            self._seen[seat.person].discard(seat.task.shown.key)
+            self._put_back(person)
+            person.task, person.given = person.given[0], None
+            person.graded -= 1
+            self._seen[person.name].discard(person.task.shown.key)
 
-    def skip(self, seat: Seat, task_name: Any) -> None:
+    def skip(self, person: Person, task_name: Any) -> None:
         """Somebody cannot tell: another person is asked."""
         with self._lock:
-            task = self._current(seat, task_name)
-            self._seen.setdefault(seat.person, set()).add(task.shown.key)
-            self._put_back(seat)
+            task = self._current(person, task_name)
+            self._seen.setdefault(person.name, set()).add(task.shown.key)
+            self._put_back(person)
 
-    def people(self) -> list[str]:
+    def names(self) -> list[str]:
         """Who is there."""
-        return sorted(seat.person for seat in self._seats.values())
+        return sorted(person.name for person in self._people.values())
 
     # What goes on behind it; whoever calls has the lock
 
-    def _current(self, seat: Seat, name: Any) -> _Task:
-        if seat.task is None or seat.task.name != name:
+    def _current(self, person: Person, name: Any) -> GradingTask:
+        if person.task is None or person.task.name != name:
             raise StudyError("this is no longer asked: it was graded, or is not needed any more")
-        return seat.task
+        return person.task
 
-    def _draw(self, seat: Seat) -> _Task | None:
+    def _draw(self, person: Person) -> GradingTask | None:
         """A random one of the pulls that somebody has not seen; None if there is none."""
-        seen = self._seen.get(seat.person, set())
-        busy = {one.task.shown.key for one in self._seats.values() if one.task and one.person == seat.person}
+        seen = self._seen.get(person.name, set())
+        busy = {one.task.shown.key for one in self._people.values() if one.task and one.name == person.name}
 
-        def new() -> list[_Task]:
+        def new() -> list[GradingTask]:
             return [task for task in self._ready.values() if task.shown.key not in seen | busy]
 
         found = new()
         if len(found) < _READY:
-            self._fetch(_READY * len(self._seats) + _READY - len(self._ready))
+            self._fetch(_READY * len(self._people) + _READY - len(self._ready))
             found = new()
         if not found:
             return None
@@ -206,28 +206,28 @@ class Desk:
                 continue
             self._unshown = False
             order = (1, 0) if len(shown.answers) == 2 and secrets.randbelow(2) else tuple(range(len(shown.answers)))
-            self._ready[pull.id] = _Task(pull, shown, order)
+            self._ready[pull.id] = GradingTask(pull, shown, order)
 
-    def _why(self, seat: Seat) -> str:
+    def _why(self, person: Person) -> str:
         if self._ready:
             return "What is to be graded now you have seen already: somebody else has to."
         if self._unshown:
             return "What is to be graded now cannot be shown: whoever started the page finds the reason in its log."
         return "Nothing is to be graded now; the page goes on by itself as soon as there is."
 
-    def _tell(self, seat: Seat) -> None:
+    def _tell(self, person: Person) -> None:
         """Tell the study what somebody graded last."""
-        if seat.given is None:
+        if person.given is None:
             return
-        task, reward, _ = seat.given
-        seat.given = None
-        note = json.dumps({"by": seat.person, "shown": task.shown.key})
+        task, reward, _ = person.given
+        person.given = None
+        note = json.dumps({"by": person.name, "shown": task.shown.key})
         self.study.tell(task.pull, reward, note=note)
 
-    def _put_back(self, seat: Seat) -> None:
-        if seat.task is not None:
-            self._ready[seat.task.pull.id] = seat.task
-            seat.task = None
+    def _put_back(self, person: Person) -> None:
+        if person.task is not None:
+            self._ready[person.task.pull.id] = person.task
+            person.task = None
 
     def _give_back(self) -> None:
         """Let go of what nobody here grades."""
@@ -239,29 +239,30 @@ class Desk:
     def _tend(self) -> None:
         """Tell what can no longer be undone, and renew leases; called often."""
         now = self._clock()
-        for seat in self._seats.values():
-            if seat.given is not None and now >= seat.given[2]:
-                self._tell(seat)
+        for person in self._people.values():
+            if person.given is not None and now >= person.given[2]:
+                self._tell(person)
         if now >= self._next_look:
             self._next_look = now + _LOOK_SECONDS
             self.study.current()  # others may have found the answer
         if self.study.known_end:
-            for seat in self._seats.values():
-                self._put_back(seat)
+            for person in self._people.values():
+                self._put_back(person)
             self._give_back()
             return
         if now < self._next_beat:
             return
         self._next_beat = now + LEASE_SECONDS / 3.0
-        seated = [task for seat in self._seats.values() for task in (seat.task, seat.given and seat.given[0]) if task]
-        held = {task.pull.id: task.pull for task in (*self._ready.values(), *seated)}
+        people = self._people.values()
+        theirs = [task for one in people for task in (one.task, one.given and one.given[0]) if task]
+        held = {task.pull.id: task.pull for task in (*self._ready.values(), *theirs)}
         if not held:
             return
         wanted = {pull.id for pull in self.study.heartbeat(held.values(), lease_seconds=LEASE_SECONDS)}
         self._ready = {number: task for number, task in self._ready.items() if number in wanted}
-        for seat in self._seats.values():
-            if seat.task is not None and seat.task.pull.id not in wanted:
-                seat.task = None
+        for person in self._people.values():
+            if person.task is not None and person.task.pull.id not in wanted:
+                person.task = None
 
 
 def read_note(note: str) -> tuple[str, str] | None:
@@ -273,19 +274,19 @@ def read_note(note: str) -> tuple[str, str] | None:
         return None
 
 
-def _reward(task: _Task, choice: int) -> float:
+def _reward(task: GradingTask, choice: int) -> float:
     """What a grade stands for; with two answers in the other order, the first is the second."""
     grades = task.shown.grades
     return grades[choice if task.order != (1, 0) else len(grades) - 1 - choice][1]
 
 
-def _plain(task: _Task) -> dict[str, Any]:
+def _plain(task: GradingTask) -> dict[str, Any]:
     shown = task.shown
     rewards = [reward for _, reward in shown.grades]
     return {
         "name": task.name,
         "item": shown.item,
-        "answers": [shown.answers[place] for place in task.order],
+        "answers": [shown.answers[index] for index in task.order],
         "markdown": shown.markdown,
         "grades": [label for label, _ in shown.grades],
         "rising": all(one < other for one, other in pairwise(rewards)),

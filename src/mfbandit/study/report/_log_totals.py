@@ -19,13 +19,13 @@ from mfbandit.study._settings import Settings, read_header
 from mfbandit.study.report._snapshot import MOST_ARMS, short
 from mfbandit.study.state.rounds._round_rows import read_rows
 
-__all__ = ["first_look"]
+__all__ = ["log_totals"]
 
 #: Shorter logs are opened as quickly as they are counted.
 _LONG = 50_000
 
 
-def first_look(storage: Storage, name: str) -> dict[str, Any] | None:
+def log_totals(storage: Storage, name: str) -> dict[str, Any] | None:
     """What can be said of a large study before it is opened; None of one that opens at once, or is not in a database.
 
     Parameters
@@ -45,7 +45,7 @@ def first_look(storage: Storage, name: str) -> dict[str, Any] | None:
     if header is None:
         return None
     log: Any = storage.log(name)
-    found = log.first_look(_LONG) if hasattr(log, "first_look") else None
+    found = log.totals(_LONG) if hasattr(log, "totals") else None
     if found is None:
         return None
     settings = read_header(header, name).settings

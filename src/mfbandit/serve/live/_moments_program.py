@@ -12,18 +12,18 @@ from typing import Any
 
 from mfbandit.serve.web._answers import whole_text
 from mfbandit.study import load_study
-from mfbandit.study.report import course
+from mfbandit.study.report import moments
 
-__all__ = ["course_elsewhere", "main"]
+__all__ = ["main", "moments_elsewhere"]
 
 _logger = logging.getLogger("mfbandit")
 
-_PROGRAM = "from mfbandit.serve.live._course_program import main; main()"
+_PROGRAM = "from mfbandit.serve.live._moments_program import main; main()"
 #: How much less important it is than everything else.
 _NICENESS = 10
 
 
-async def course_elsewhere(url: str, name: str) -> list[dict[str, Any]]:
+async def moments_elsewhere(url: str, name: str) -> list[dict[str, Any]]:
     """Moments of a study, by another process; none if that fails."""
     program = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -48,8 +48,8 @@ async def course_elsewhere(url: str, name: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Read a URL and a name from the standard input, and write the course of that study to the standard output."""
+    """Read a URL and a name from the standard input, and write the moments of that study to the standard output."""
     os.nice(_NICENESS)
     url, name = json.load(sys.stdin)
     with load_study(url, name) as study:
-        sys.stdout.write(whole_text(course(study)))
+        sys.stdout.write(whole_text(moments(study)))
