@@ -129,35 +129,35 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, str, float, float]]) -> Non
         )
 
 
-def spread(places: Sequence[float], need: float) -> list[float]:
-    """Move places apart until neighbours are `need` away, and none is above 1; keep their order.
+def spread(heights: Sequence[float], need: float) -> list[float]:
+    """Move heights apart until neighbours are `need` away, and none is above 1; keep their order.
 
     Examples
     --------
     >>> [round(height, 2) for height in spread([0.5, 0.52, 0.9], 0.1)]
     [0.46, 0.56, 0.9]
     """
-    order = np.argsort(places, kind="stable")
+    order = np.argsort(heights, kind="stable")
     # Blocks of labels that touch: each is centred on the mean of what it holds.
     blocks: list[list[int]] = []
     for index in order:
         blocks.append([int(index)])
-        while len(blocks) > 1 and _top(places, blocks[-2], need) > _bottom(places, blocks[-1], need):
+        while len(blocks) > 1 and _top(heights, blocks[-2], need) > _bottom(heights, blocks[-1], need):
             blocks[-2:] = [blocks[-2] + blocks[-1]]
-    found = [math.nan] * len(places)
+    found = [math.nan] * len(heights)
     for block in blocks:
-        start = _bottom(places, block, need) + need / 2
+        start = _bottom(heights, block, need) + need / 2
         for step, index in enumerate(block):
             found[index] = start + step * need
     return found
 
 
-def _bottom(places: Sequence[float], block: list[int], need: float) -> float:
-    return float(np.mean([places[index] for index in block]) - need * len(block) / 2)
+def _bottom(heights: Sequence[float], block: list[int], need: float) -> float:
+    return float(np.mean([heights[index] for index in block]) - need * len(block) / 2)
 
 
-def _top(places: Sequence[float], block: list[int], need: float) -> float:
-    return _bottom(places, block, need) + need * len(block)
+def _top(heights: Sequence[float], block: list[int], need: float) -> float:
+    return _bottom(heights, block, need) + need * len(block)
 
 
 _LONGEST_LABEL = 36

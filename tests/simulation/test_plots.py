@@ -91,10 +91,10 @@ def test_growth(tmp_path):
 def test_labels_never_overlap():
     rng = np.random.default_rng(0)
     for _ in range(50):
-        places = rng.random(6).tolist()
-        spread = plot_style.spread(places, 0.08)
+        heights = rng.random(6).tolist()
+        spread = plot_style.spread(heights, 0.08)
         assert np.diff(sorted(spread)).min() >= 0.08 - 1e-12
-        assert np.argsort(spread).tolist() == np.argsort(places).tolist()
+        assert np.argsort(spread).tolist() == np.argsort(heights).tolist()
 
 
 def test_two_policies_never_look_alike():

@@ -133,7 +133,7 @@ class Certificate:
         return [arm for arm in self.problem.arms if arm not in self.retired]
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def indices(self) -> dict[str, int]:
         """The index of each arm in play."""
         return {arm: position for position, arm in enumerate(self.arms)}
 
@@ -153,7 +153,7 @@ class Certificate:
     @cached_property
     def seen(self) -> Arrays:
         """What kernels see: the arms in play at the fidelities in use."""
-        kept = [position for position, arm in enumerate(self.problem.arms) if arm in self.places]
+        kept = [position for position, arm in enumerate(self.problem.arms) if arm in self.indices]
         return keep_arms(arrays(self.believed, self.columns), kept)
 
     @cached_property

@@ -114,7 +114,7 @@ class RaceCertificate:
         units = self.problem.reward.to_unit(np.array(self.rewards, dtype=float))
         # The last round may have fewer rewards than pulls.
         counts = np.diff(np.minimum(np.cumsum(rows[:, 2]), units.size), prepend=0)
-        arms, columns = (np.repeat(rows[:, place], counts) for place in (0, 1))
+        arms, columns = (np.repeat(rows[:, column], counts) for column in (0, 1))
         cells = [
             Cells.in_order(self.problem.n_arms, arms[columns == column], units[columns == column])
             for column in self.columns
@@ -130,14 +130,14 @@ class RaceCertificate:
             return None
         joined = np.zeros((len(self.columns), self.problem.n_arms), dtype=np.int64)
         first = self.arms_there - len(self.joined)
-        for place, blocks in enumerate(self.joined, start=first):
-            joined[:, place] = blocks
+        for arm, blocks in enumerate(self.joined, start=first):
+            joined[:, arm] = blocks
         names = self.problem.arms
         present = [k < self.arms_there and arm not in self.gone for k, arm in enumerate(names)]
         return OpenArms(np.array(present), joined)
 
     def may_measure(self, arm: int, opened: list[int]) -> bool:
-        """Whether an arm, by its place, had joined when so many blocks of the fidelities in use were open."""
+        """Whether an arm, by its index, had joined when so many blocks of the fidelities in use were open."""
         if not self.arms_there:
             return True
         number = arm - (self.arms_there - len(self.joined))

@@ -195,7 +195,7 @@ def _unproven(certificate: Certificate) -> Iterator[str]:
 
 def _evidence_fault(certificate: Certificate, entry: Entry) -> str:
     """Why the evidence against an arm is not what the entry says; nothing if it is."""
-    loser, winner = certificate.places[entry.arm], certificate.places[entry.by]
+    loser, winner = certificate.indices[entry.arm], certificate.indices[entry.by]
     said = f"that {entry.by!r} beats {entry.arm!r}"
     if certificate.epsilon > 0 and entry.by != certificate.answer:
         return f"with epsilon > 0 the answer itself must beat arm {entry.arm!r}, not {entry.by!r}"
@@ -213,7 +213,7 @@ def _evidence_fault(certificate: Certificate, entry: Entry) -> str:
         return f"the evidence {said} must tell of leaders if and only if its kind is 'leaders'"
     record: dict[str, Any] = {"arm": loser, "by": winner, "winner": entry.winner, "loser": entry.loser}
     if entry.leaders is not None:
-        record["leaders"] = [{"arm": certificate.places[arm], **side} for arm, side in entry.leaders]
+        record["leaders"] = [{"arm": certificate.indices[arm], **side} for arm, side in entry.leaders]
     params = certificate.algorithm.params
     if entry.evidence >= certificate.threshold - _CLOSE:
         # A few proofs are done before a compiler has started; the result is the same.

@@ -145,8 +145,8 @@ class EqualAnswers:
         """Say so if answers were compared by another function so far."""
         if not self._study.storage.url:
             return
-        digest, place = same_digest(self._grading.answering.same), (self._study.identity, *_SAME)
-        before = self._grading.cache.equal(*place) or self._grading.cache.keep_equal(*place, digest)
+        digest, key = same_digest(self._grading.answering.same), (self._study.identity, *_SAME)
+        before = self._grading.cache.equal(*key) or self._grading.cache.keep_equal(*key, digest)
         if before != digest and before.split()[0] == digest.split()[0]:
             warnings.warn(
                 f"same is not the function by which study {self._study.name!r} has compared answers so far: what it "

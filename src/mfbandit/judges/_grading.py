@@ -97,7 +97,7 @@ class Grading:
         first, second = (low, high) if tossed else (high, low)
         return subject._replace(like=f"{first} {second}"), mine == first
 
-    def place(self, task: Task, opponent: Subject | None) -> tuple[Subject, bool] | None:
+    def kept_under(self, task: Task, opponent: Subject | None) -> tuple[Subject, bool] | None:
         """Under which subject a grade is kept, and whether it is the candidate's own; None for one half."""
         kept = self.kept_as(task.subject, task.shares)
         if opponent is None:
@@ -109,7 +109,7 @@ class Grading:
         needed = (task.subject, opponent or task.subject) if task.shares else ()
         if any(self.cache.answer(one) is None for one in needed):
             return None
-        found = self.place(task, opponent)
+        found = self.kept_under(task, opponent)
         if found is None:
             return HALF
         kept, own = found
@@ -118,7 +118,7 @@ class Grading:
 
     def remember(self, task: Task, opponent: Subject | None, score: float) -> None:
         """Keep a grade that a log holds, as if it were paid for now."""
-        found, grader = self.place(task, opponent), task.grader
+        found, grader = self.kept_under(task, opponent), task.grader
         if found is None:
             return
         kept, own = found
@@ -130,7 +130,7 @@ class Grading:
 
     def owed(self, task: Task, opponent: Subject | None) -> dict[Any, float]:
         """What is still to be paid for a grade, answers apart, by what it is for."""
-        grader, found = task.grader, self.place(task, opponent)
+        grader, found = task.grader, self.kept_under(task, opponent)
         if found is None or self.cache.grade(found[0], grader.name) is not None:
             return {}
         owed = {}

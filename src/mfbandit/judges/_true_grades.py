@@ -70,11 +70,11 @@ class Conditions:
         """
         rivals = max(1, len(self.opponents))
         if self.truth == KEPT and pull.block is not None:
-            item, place = divmod(pull.block, rivals)
+            item, rival = divmod(pull.block, rivals)
         else:
             chance = random.Random(pull.seed if pull.block_seed is None else pull.block_seed)
-            item, place = chance.randrange(len(self.items)), chance.randrange(rivals)
-        return item, self.opponents[place] if self.opponents else None
+            item, rival = chance.randrange(len(self.items)), chance.randrange(rivals)
+        return item, self.opponents[rival] if self.opponents else None
 
     def words(self, truest: str) -> str:
         """What the true score of a candidate is."""

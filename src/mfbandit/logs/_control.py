@@ -176,14 +176,14 @@ def control_table(
         raise InvalidInput(f"there is no system {control!r}{closest(control, table.systems)}; there are {known}")
     span = table.range[1] - table.range[0]
     unit = table.in_units(lower_is_better)
-    place = table.systems.index(control)
+    row = table.systems.index(control)
     judge = judgement(once)
     # A union over the others; a verdict about one can be wrong in one way only, whichever the truth is.
     log_weight = math.log(len(table.systems) - 1)
     log_level = math.log(delta) - log_weight
 
     def challenger(k: int) -> Challenger:
-        found = Differences.of(unit[k], unit[place])
+        found = Differences.of(unit[k], unit[row])
         back = found.reversed()
         log_better, log_not = judge.log_p(found), judge.log_p(back, -epsilon / span)
         verdict = BETTER if log_better <= log_level else NOT_BETTER if log_not <= log_level else OPEN
@@ -206,10 +206,10 @@ def control_table(
             needed,
         )
 
-    others = sorted((k for k in range(len(table.systems)) if k != place), key=lambda k: -float(unit[k].mean()))
+    others = sorted((k for k in range(len(table.systems)) if k != row), key=lambda k: -float(unit[k].mean()))
     return ControlComparison(
         control,
-        float(table.values[place].mean()),
+        float(table.values[row].mean()),
         tuple(challenger(k) for k in others),
         len(table.items),
         delta,

@@ -68,9 +68,9 @@ def _table_rows(
             raise InvalidInput(f"{where} has {len(values)} values; the first line names {len(header)} columns")
         item = _name(values[layout.item], where, header[layout.item])
         if layout.system is None:
-            for place, name in enumerate(header):
-                if place != layout.item:
-                    yield LogRow(name, item, {"score": values[place]}, f"{where}, column {name!r}")
+            for column, name in enumerate(header):
+                if column != layout.item:
+                    yield LogRow(name, item, {"score": values[column]}, f"{where}, column {name!r}")
         else:
             system = _name(values[layout.system], where, header[layout.system])
             yield LogRow(system, item, {layout.metric: values[layout.score]}, where)

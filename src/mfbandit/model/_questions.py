@@ -189,7 +189,7 @@ class CheapestWithin(Question):
             kept = (
                 tuple((str(arm), _use_cost(cost, str(arm))) for arm, cost in given)
                 if pairs
-                else tuple(_use_cost(cost, f"arm {place}") for place, cost in enumerate(given))
+                else tuple(_use_cost(cost, f"arm {index}") for index, cost in enumerate(given))
             )
         else:
             raise InvalidInput(f"use_costs must say what it costs to use each arm, by name or in order, got {given!r}")

@@ -92,8 +92,8 @@ def race(
     ('certified', 6, True)
     """
     check_options("race", options, _OPTIONS)
-    sign, places = sign_of(study), whole_number("n_arms", n_arms, 2)
-    first = min(whole_number("at_once", at_once, 2), places)
+    sign, most_arms = sign_of(study), whole_number("n_arms", n_arms, 2)
+    first = min(whole_number("at_once", at_once, 2), most_arms)
     if score_range is None and blocks != "unlimited":
         raise InvalidInput(f"blocks={blocks} is a finite set, which needs score_range=(low, high)")
     trials = _joined_before(study, storage, name)
@@ -110,18 +110,18 @@ def race(
     problem = Problem(names, [Fidelity("fresh block", cost=1.0)], blocks=blocks, reward=reward_kind(score_range, sign))
     settings = {key: options.pop(key) for key in _SETTINGS if key in options}
     evaluated, told = OfTrials(trials, evaluate, sign), _finished(study)
-    settings |= {"most_arms": places, "storage": storage, "name": name, "load_if_exists": True}
+    settings |= {"most_arms": most_arms, "storage": storage, "name": name, "load_if_exists": True}
     watch = RepeatedValues(sign) if score_range is None else None
     with create_study(problem, **settings) as running:
         while True:
-            few = _WhenFew(first if len(trials) < places else 0)
+            few = _WhenFew(first if len(trials) < most_arms else 0)
             result = running.optimize(evaluated, callback=_both(watch, few), **options)
             evaluated.check_any(result)
             found = Confirmation(result, trials, sign)
             _tell(study, found, [one for one in trials if one not in result.left], told)
-            if len(trials) == places or not (result.status == "certified" or few.ended):
+            if len(trials) == most_arms or not (result.status == "certified" or few.ended):
                 break
-            for _ in range(max(1, min(first - len(result.left), places - len(trials)))):
+            for _ in range(max(1, min(first - len(result.left), most_arms - len(trials)))):
                 running.add_arm(arrival())
     # Those of a race that can go on are told when it has ended.
     if storage is None or result.status in ("certified", "answered"):

@@ -232,7 +232,7 @@ class Search:
             self._warn_of_whole_scores()
             return []
         for pull in pulls:
-            self.asked[pull.arm, pull.fidelity].append(self._place(pull))
+            self.asked[pull.arm, pull.fidelity].append(self._index(pull))
         rungs = {rung.name: rung for rung in self.lanes.rungs}
         # Fits of all candidates on one block have one seed, and so one split and one part of it.
         return [
@@ -255,7 +255,7 @@ class Search:
         # When the answer is known, fits that run need not count.
         if not self.study.done:
             self.study.tell(pull, one.score)
-        self.measured[pull.arm, pull.fidelity][self._place(pull)] = one
+        self.measured[pull.arm, pull.fidelity][self._index(pull)] = one
         if not self.known:
             self._count([one])
             self._check_epsilon()
@@ -276,8 +276,8 @@ class Search:
                 stacklevel=8,
             )
 
-    def _place(self, pull: Pull) -> int:
-        """Where the score of a pull stands: a block is shared, or else of this pull alone."""
+    def _index(self, pull: Pull) -> int:
+        """By what the score of a pull is kept: a block is shared, or else of this pull alone."""
         return int(pull.id) if self.policy.independent else int(pull.block or 0)
 
     def _counted(self) -> Fits:
@@ -286,7 +286,7 @@ class Search:
             return self.measured
         pulls = {(arm.arm, rung): count for arm in self.result.arms for rung, count in arm.pulls.items()}
         return {
-            cell: {place: fits[place] for place in self.asked[cell][: pulls[cell]] if place in fits}
+            cell: {index: fits[index] for index in self.asked[cell][: pulls[cell]] if index in fits}
             for cell, fits in self.measured.items()
         }
 

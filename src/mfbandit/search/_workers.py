@@ -114,7 +114,7 @@ def fit_all(workers: Workers, jobs: Sequence[Job]) -> list[Measured]:
         return [waiting.pop() for _ in range(min(count, len(waiting)))]
 
     workers.run(more, found.__setitem__)
-    return [found[place] for place in range(len(jobs))]
+    return [found[index] for index in range(len(jobs))]
 
 
 def _put(ended: SimpleQueue[tuple[Any, Any]], mark: Any, result: Any) -> None:

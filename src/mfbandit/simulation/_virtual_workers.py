@@ -24,7 +24,7 @@ __all__ = [
     "as_durations",
     "duration",
     "employ",
-    "places",
+    "most_out",
 ]
 
 #: Each pull looks for a worker that is free.
@@ -125,7 +125,7 @@ class Timing(NamedTuple):
     busy: Floats
 
 
-def places(problem: Problem, width: int) -> Ints:
+def most_out(problem: Problem, width: int) -> Ints:
     """How many pulls may be out at once at each fidelity of a problem."""
     limits = [fidelity.at_most for fidelity in problem.fidelities]
     return np.array([width if most is None else min(most, width) for most in limits], dtype=np.int64)

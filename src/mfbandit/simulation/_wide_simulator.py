@@ -23,7 +23,7 @@ from mfbandit.core import (
 from mfbandit.simulation._block_trials import room_for_blocks
 from mfbandit.simulation._trial_loop import Prepared, Results
 from mfbandit.simulation._trials import Advance, Simulation, Simulator, unnoticed
-from mfbandit.simulation._virtual_workers import ANY, Durations, Timing, Workers, places
+from mfbandit.simulation._virtual_workers import ANY, Durations, Timing, Workers, most_out
 from mfbandit.simulation._wide_trials import make_trial, no_lag, plan_alone, run_wide_trials
 
 __all__ = ["TimedResults", "WideSimulator", "simulator_of", "workers_of"]
@@ -77,8 +77,8 @@ def workers_of(simulation: Simulation, prepared: Prepared) -> Workers:
         if prepared.algorithm.ahead is not None:
             rows_limit = rows_at_once(prepared.algorithm.ahead, width, rows)
             sharing = arms_sharing(prepared.algorithm.ahead, problem.n_arms)
-    means, most_out = durations.means(problem), places(problem, width)
-    return Workers(width, most_out, means, durations.spread, row_limit, rows_limit, sharing, held)
+    means, limits = durations.means(problem), most_out(problem, width)
+    return Workers(width, limits, means, durations.spread, row_limit, rows_limit, sharing, held)
 
 
 class WideSimulator(Simulator):

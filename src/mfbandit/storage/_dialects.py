@@ -31,7 +31,7 @@ class Dialect(Protocol):
     url: str
     """How another process opens it."""
     driver_url: sa.URL
-    place: str
+    label: str
     """How messages call it."""
     mark: str
     """The placeholder of its driver."""
@@ -49,7 +49,7 @@ class Dialect(Protocol):
     def on_close(self) -> None:
         """Let go of what `on_connect` opened."""
 
-    def check_place(self) -> None:
+    def check_there(self) -> None:
         """Refuse to go on if what is open is no longer what others find."""
 
     def begin(self, driver: Any, study: int, safe: bool) -> None:
@@ -119,7 +119,7 @@ class SQLite:
             raise StorageError(f"there is no folder {str(file.parent)!r} to make {file.name!r} in")
         self.driver_url = sa.URL.create("sqlite", database=str(file))
         self.url = f"sqlite:///{file}"
-        self.place = str(path)
+        self.label = str(path)
         self._path = str(file)
         self._patience = patience
         self.connect_args = {"timeout": min(patience, _LONGEST_WAIT), "check_same_thread": False}
@@ -157,7 +157,7 @@ class SQLite:
             self._close_ahead()
         self._ahead = self._close_ahead = None
 
-    def check_place(self) -> None:
+    def check_there(self) -> None:
         """Refuse to go on if the file was deleted or replaced: SQLite would write on to what nobody finds."""
         try:
             status = os.stat(self._path)
@@ -169,7 +169,7 @@ class SQLite:
                 return
         what = "deleted or moved" if found is None else "replaced by another file"
         raise StorageError(
-            f"{self.place} was {what} while it was open: nothing more is written, and what was written since may "
+            f"{self.label} was {what} while it was open: nothing more is written, and what was written since may "
             "be lost; put the file back or start a new study"
         )
 
@@ -193,7 +193,7 @@ class SQLite:
         if not self._safe:
             return  # the next step looks whether the file is still there
         # A result is confirmed only if others can find it.
-        self.check_place()
+        self.check_there()
         if not self._sqlite_waits:
             try:
                 if self._ahead is None:
@@ -203,7 +203,7 @@ class SQLite:
                 os.fdatasync(self._ahead)
                 if not os.fstat(self._ahead).st_nlink:
                     raise StorageError(
-                        f"{self.place}-wal was deleted while it was open: the last results are in it, and are lost "
+                        f"{self.label}-wal was deleted while it was open: the last results are in it, and are lost "
                         "to others; leave the files beside a study alone while it is open"
                     )
             except OSError as error:
@@ -227,14 +227,14 @@ class SQLite:
         """What went wrong, for people."""
         text = " ".join(str(error).split())
         if "not a database" in text:
-            return f"{self.place} is not a SQLite file"
+            return f"{self.label} is not a SQLite file"
         if "malformed" in text or "decode" in text:
-            return f"{self.place} is damaged: part of the SQLite file is missing or was overwritten"
+            return f"{self.label} is damaged: part of the SQLite file is missing or was overwritten"
         if "locked" in text or "busy" in text:
-            return f"{self.place} has been locked by another program for {self._patience:g} s"
+            return f"{self.label} has been locked by another program for {self._patience:g} s"
         if "full" in text:
-            return f"{self.place} could not be written: the disk is full"
-        return f"{self.place} could not be used: {text}"
+            return f"{self.label} could not be written: the disk is full"
+        return f"{self.label} could not be used: {text}"
 
     def reason(self, error: BaseException) -> str:
         """Why a step did not succeed, in a few words."""
@@ -273,7 +273,7 @@ class PostgreSQL:
     def __init__(self, url: sa.URL, patience: float) -> None:
         self.driver_url = url.set(drivername="postgresql+psycopg")
         self.url = url.render_as_string(hide_password=False)
-        self.place = url.render_as_string(hide_password=True)
+        self.label = url.render_as_string(hide_password=True)
         #: A server that is gone without a word is noticed within a minute, not after hours.
         defaults: dict[str, Any] = {
             "application_name": "mfbandit",
@@ -301,7 +301,7 @@ class PostgreSQL:
     def on_close(self) -> None:
         """Nothing to let go of."""
 
-    def check_place(self) -> None:
+    def check_there(self) -> None:
         """A server is where it was."""
 
     def begin(self, driver: Any, study: int, safe: bool) -> None:
@@ -340,7 +340,7 @@ class PostgreSQL:
 
     def explain(self, error: BaseException) -> str:
         """What went wrong, for people."""
-        return f"{self.place} could not be used: {self.reason(error)}"
+        return f"{self.label} could not be used: {self.reason(error)}"
 
     def reason(self, error: BaseException) -> str:
         """Why a step did not succeed, in a few words."""

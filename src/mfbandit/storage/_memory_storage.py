@@ -66,7 +66,7 @@ class MemoryLog:
     def _between(self, start: int, end: int) -> list[Record]:
         text = self._texts.get
         columns = zip(self._kinds[start:end], self._pulls[start:end], self._values[start:end], strict=True)
-        return [Record(*row, text(start + place)) for place, row in enumerate(columns)]
+        return [Record(*row, text(start + index)) for index, row in enumerate(columns)]
 
 
 class MemoryStorage:

@@ -46,8 +46,8 @@ def check_patience(patience: Any) -> float:
 class Outage:
     """One step on a storage, which is tried until it succeeds or patience is at its end."""
 
-    def __init__(self, place: str, patience: float, started: float) -> None:
-        self._place, self._patience, self._started = place, patience, started
+    def __init__(self, label: str, patience: float, started: float) -> None:
+        self._label, self._patience, self._started = label, patience, started
         self._pause = _SHORT_PAUSE
         self._said = False
 
@@ -59,7 +59,7 @@ class Outage:
         if gone >= _SILENT_SECONDS and not self._said:
             self._said = True
             left = "for ever" if math.isinf(self._patience) else f"for up to {self._patience:g} s"
-            _logger.warning("%s does not answer (%s): trying again %s", self._place, reason, left)
+            _logger.warning("%s does not answer (%s): trying again %s", self._label, reason, left)
         # Workers that lost the same server do not all come back at the same moment.
         time.sleep(min(self._pause * _chance.uniform(0.5, 1.0), self._patience - gone))
         self._pause = min(2.0 * self._pause, _LONG_PAUSE)
@@ -69,7 +69,7 @@ class Outage:
         """There is a connection again."""
         if self._said:
             self._said = False
-            _logger.warning("%s answers again, after %.1f s", self._place, time.monotonic() - self._started)
+            _logger.warning("%s answers again, after %.1f s", self._label, time.monotonic() - self._started)
 
     def waited(self) -> str:
         """What to add to an error, if there was any waiting."""

@@ -1,4 +1,4 @@
-"""Records: what the log of a study is made of, and the small interface of a place that keeps it.
+"""Records: what the log of a study is made of, and the small interface of what keeps it.
 
 The log of a study is a list of records that only grows. Everything a study knows is a fold of it. Pulls
 are numbered in the order in which they were asked for, so a record says which pull it is about by one
@@ -166,7 +166,7 @@ def kept_records(log: Log) -> Iterator[Record]:
 
 
 class Storage(Protocol):
-    """A place that keeps studies."""
+    """Keeps studies."""
 
     url: str
     """How another process opens it; empty when none can."""

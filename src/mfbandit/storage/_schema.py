@@ -60,13 +60,13 @@ def make_tables(connection: sa.Connection, version: int) -> None:
         connection.execute(sa.update(schema_table).values(version=SCHEMA))
 
 
-def schema_version(connection: sa.Connection, place: str) -> int:
+def schema_version(connection: sa.Connection, label: str) -> int:
     """The version of a database's tables, 0 if it has none; refuses a newer one."""
     names = set(sa.inspect(connection).get_table_names())
     if "mfbandit_schema" not in names:
         if names and connection.dialect.name == "sqlite":
             raise StorageError(
-                f"{place} is a database of another program (it has a table {min(names)!r}): "
+                f"{label} is a database of another program (it has a table {min(names)!r}): "
                 "give the studies a file of their own"
             )
         return 0
@@ -74,7 +74,7 @@ def schema_version(connection: sa.Connection, place: str) -> int:
     if len(versions) != 1 or versions[0] not in range(1, SCHEMA + 1):
         found = versions[0] if len(versions) == 1 else versions
         raise StorageError(
-            f"{place} has tables of version {found}, and this mfbandit knows version {SCHEMA}: "
+            f"{label} has tables of version {found}, and this mfbandit knows version {SCHEMA}: "
             "install the mfbandit that wrote it, or a newer one"
         )
     return int(versions[0])

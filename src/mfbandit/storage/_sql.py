@@ -92,7 +92,7 @@ class SQLStorage:
         query = sa.select(columns.name, columns.header, columns.seal).order_by(columns.id)
         rows = self.with_retry(lambda connection: connection.execute(query).all())
         if not all(isinstance(row.name, str) and isinstance(row.header, str) for row in rows):
-            raise StorageError(f"{self.dialect.place} is damaged: the header of a study was overwritten")
+            raise StorageError(f"{self.dialect.label} is damaged: the header of a study was overwritten")
         # A header that was changed is none, which whoever reads it finds out; the other studies are none the worse.
         whole = [row.seal is None or row.seal == text_seal(row.name + row.header) for row in rows]
         return {row.name: row.header if right else "" for row, right in zip(rows, whole, strict=True)}
@@ -102,7 +102,7 @@ class SQLStorage:
         query = sa.select(studies_table.c.id).where(studies_table.c.name == name)
         number = self.with_retry(lambda connection: connection.execute(query).scalar())
         if number is None:
-            raise StorageError(f"no study is named {name!r} in {self.dialect.place}")
+            raise StorageError(f"no study is named {name!r} in {self.dialect.label}")
         return SQLLog(self, number, name)
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class SQLStorage:
                 except (sa.exc.DBAPIError, self.dialect.errors) as error:
                     self.drop_connection()
                     cause = cause_of(error)
-                    outage = outage or Outage(self.dialect.place, self.patience, started)
+                    outage = outage or Outage(self.dialect.label, self.patience, started)
                     passing = self.dialect.is_transient(cause, self._was_connected)
                     if not passing or not outage.wait(self.dialect.reason(cause), self.hurry):
                         raise StorageError(self.dialect.explain(cause) + outage.waited()) from error
@@ -165,14 +165,14 @@ class SQLStorage:
             self.dialect.on_connect(self.driver)
             self._was_connected = True
             self.connections += 1
-        self.dialect.check_place()
+        self.dialect.check_there()
         return self._connection
 
     def _prepare(self, connection: sa.Connection) -> None:
         def make(connection: sa.Connection) -> None:
-            make_tables(connection, schema_version(connection, self.dialect.place))
+            make_tables(connection, schema_version(connection, self.dialect.label))
 
-        if schema_version(connection, self.dialect.place) < SCHEMA:
+        if schema_version(connection, self.dialect.label) < SCHEMA:
             self._exclusive(connection, make)
 
     def _exclusive(self, connection: sa.Connection, work: Callable[[sa.Connection], T]) -> T:

@@ -176,7 +176,7 @@ class SQLLog:
 
     def _agrees(self, rows: Sequence[Row]) -> bool:
         """Go on with the digest by rows; returns whether they agree with their last seal."""
-        sealed = [place for place, row in enumerate(rows) if row[5] is not None]
+        sealed = [index for index, row in enumerate(rows) if row[5] is not None]
         end = sealed[-1] + 1 if sealed else 0
         digest = self._digest.copy()
         digest.add([row[1:5] for row in rows[:end]])
@@ -262,15 +262,15 @@ class SQLLog:
     def _changed(self, why: str) -> StorageError:
         dialect = self._storage.dialect
         if dialect.may_lose_its_end:
-            return LogChanged(f"the log of study {self._name!r} in {dialect.place} has changed: {why}")
+            return LogChanged(f"the log of study {self._name!r} in {dialect.label} has changed: {why}")
         return StorageError(
-            f"{dialect.place} is not what study {self._name!r} has written and read: the file was replaced, "
+            f"{dialect.label} is not what study {self._name!r} has written and read: the file was replaced, "
             "restored or edited while the study was open; open the study again to go on from what is there"
         )
 
     def _damaged(self) -> StorageError:
         return StorageError(
-            f"{self._storage.dialect.place} is damaged: the records of study {self._name!r} do not agree with "
+            f"{self._storage.dialect.label} is damaged: the records of study {self._name!r} do not agree with "
             "their checksums, so some were changed, swapped or lost; restore the study from a copy or an export"
         )
 

@@ -93,16 +93,16 @@ class AskTell(Replica):
             self._clock_ahead = now - time.monotonic()
             playing.expire(now)
             while len(pulls) < n:
-                place = study_state.next_place(people)
-                if place < 0:
+                position = study_state.next_position(people)
+                if position < 0:
                     if self._take_back_abandoned():
                         continue
                     break
-                playing.lease(place, now + term, note)
-                records.append(Record(LEASE, playing.first + place, now + term, note))
-                pulls.append(self._pull(place))
+                playing.lease(position, now + term, note)
+                records.append(Record(LEASE, playing.first + position, now + term, note))
+                pulls.append(self._pull(position))
                 if in_process:
-                    self._held.add(playing.first + place)
+                    self._held.add(playing.first + position)
             return records
 
         with self._lock:
@@ -200,14 +200,14 @@ class AskTell(Replica):
 
     def _nothing_to_ask(self, people: bool) -> bool:
         """Whether a look at the log, without a lock on it, shows that nothing can be handed out."""
-        if self._stale or self._study_state.due or self._study_state.next_place(people) >= 0:
+        if self._stale or self._study_state.due or self._study_state.next_position(people) >= 0:
             return False
         study_state = self.current()
         if study_state.ended or study_state.stuck:
             return True
         playing = study_state.round
         expired = playing.soonest <= time.monotonic() + self._clock_ahead
-        nothing = not study_state.due and not expired and study_state.next_place(people) < 0
+        nothing = not study_state.due and not expired and study_state.next_position(people) < 0
         return nothing and not playing.abandoned(self._is_gone)
 
     def _term(self, lease_seconds: float | None) -> float:
@@ -221,11 +221,11 @@ class AskTell(Replica):
             self._held = set()
         return self._owner
 
-    def _is_gone(self, place: int, owner: str) -> bool:
-        """Whether nobody works on a place any more that a process had taken for itself."""
+    def _is_gone(self, position: int, owner: str) -> bool:
+        """Whether nobody works on a position any more that a process had taken for itself."""
         if owner == self._my_name():
             # Its result was lost by the storage after it had been told.
-            return self._study_state.round.first + place not in self._held
+            return self._study_state.round.first + position not in self._held
         return self._owners.is_gone(owner)
 
     def _drop(self, pulls: list[Pull]) -> None:
@@ -235,11 +235,11 @@ class AskTell(Replica):
             pulls.clear()
 
     def _take_back_abandoned(self) -> bool:
-        """Free the places of processes that are gone; returns whether there were any."""
-        places = self._study_state.round.abandoned(self._is_gone)
-        for place in places:
-            self._study_state.round.give_back(place)
-        return bool(places)
+        """Free the positions of processes that are gone; returns whether there were any."""
+        positions = self._study_state.round.abandoned(self._is_gone)
+        for position in positions:
+            self._study_state.round.give_back(position)
+        return bool(positions)
 
     def _report(self, reports: Sequence[Report]) -> list[bool]:
         """Enter what became of pulls, and plan the next round if that completes this one."""
@@ -257,8 +257,8 @@ class AskTell(Replica):
                     verdict = _ENDED if study_state.ended else _AWAITED
                     if kind == RESULT:
                         if self._check.measured:
-                            place = number - study_state.round.first
-                            self._check.check_told(study_state.round.row_of(place).fidelity, cost)
+                            position = number - study_state.round.first
+                            self._check.check_told(study_state.round.row_of(position).fidelity, cost)
                         text = outcome_text(cost, text, lost)
                         study_state.result(number, value, cost, lost)
                     else:
@@ -288,14 +288,14 @@ class AskTell(Replica):
     def _verdict(self, pull: Pull | int, number: int) -> int:
         """Whether a report of a pull is awaited, comes too late, or was never asked for."""
         playing = self._study_state.round
-        place = number - playing.first
-        if place < playing.folded or place in playing.waiting:
+        position = number - playing.first
+        if position < playing.folded or position in playing.waiting:
             return _LATE
         if not isinstance(pull, Pull):
-            return _AWAITED if place < playing.fresh else _UNKNOWN
+            return _AWAITED if position < playing.fresh else _UNKNOWN
         # Whoever has the very pull was given it, even if the note of that was lost with the power.
-        if place < playing.size:
-            row, index = playing.pull_at(place)
+        if position < playing.size:
+            row, index = playing.pull_at(position)
             if pull.index == index and pull.arm_index == row.arm and pull.fidelity_index == row.fidelity:
                 return _AWAITED
         # If results before it were lost with a server, what is asked for instead may be another pull.
@@ -310,13 +310,13 @@ class AskTell(Replica):
             raise InvalidInput(f"a pull is what ask returned, or its id, a whole number; got {pull!r}")
         return int(pull)
 
-    def _pull(self, place: int) -> Pull:
-        """The pull at a place of the round being played."""
+    def _pull(self, position: int) -> Pull:
+        """The pull at a position of the round being played."""
         study_state = self._study_state
-        row, index = study_state.pull_at(place)
+        row, index = study_state.pull_at(position)
         seed = self._pulls.seed(row.arm, row.fidelity, index)
-        block = study_state.block_at(place, seed) if self._on_blocks else (None, None)
-        return self._pulls.pull(study_state, place, seed, block)
+        block = study_state.block_at(position, seed) if self._on_blocks else (None, None)
+        return self._pulls.pull(study_state, position, seed, block)
 
     def _lease_again(self, pulls: Iterable[Pull], term: float) -> list[Pull]:
         """Extend the leases of pulls by `term`, or end them if it is 0; returns those still wanted."""
@@ -331,12 +331,12 @@ class AskTell(Replica):
                 self._plan(records)  # the round that they are of was lost by the storage
             playing = study_state.round
             for pull, number in given:
-                place = number - playing.first
+                position = number - playing.first
                 # What is out when a study ends is not wanted any more.
-                held = place < playing.fresh if term == 0.0 else not study_state.ended
+                held = position < playing.fresh if term == 0.0 else not study_state.ended
                 if held and self._verdict(pull, number) == _AWAITED:
                     note = lease_note(term, self._my_name() if number in self._held else "") if term > 0.0 else None
-                    playing.lease(place, until, note)
+                    playing.lease(position, until, note)
                     wanted.append(pull)
                     records.append(Record(LEASE, number, until, note))
             return records

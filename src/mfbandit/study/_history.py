@@ -70,7 +70,7 @@ def views_along(study: Study, points: int = 60, *, pulls: int | None = None) -> 
     results = results if pulls is None else min(results, pulls)
     if not results:
         return
-    wanted = {max(1, round(results * place / points)) for place in range(1, points + 1)}
+    wanted = {max(1, round(results * point / points)) for point in range(1, points + 1)}
     study_state = study_state_of(study.made_with)
     seen = 0
     for record in records:

@@ -46,7 +46,7 @@ class View:
         unfinished = study_state.round.unfinished() if study_state.ended else []
         self.unfinished = len(unfinished)
         """How many pulls were out when the study had its answer, and never got a result."""
-        self.unfinished_cost = math.fsum(study_state.round.row_of(place).cost for place in unfinished)
+        self.unfinished_cost = math.fsum(study_state.round.row_of(position).cost for position in unfinished)
         """What these would cost; no part of `cost`."""
         self.hold_up = study_state.hold_up()
         """Why no pull can be handed out, if none can."""
@@ -77,8 +77,8 @@ class View:
         )
         """How many blocks of each fidelity in use were open when each arm joined that was not there at first."""
         self.reasons = list(study_state.stuck.values())
-        place = planner.answer(self.state) if self.arms else -1
-        self.answer = self.arms[place] if place >= 0 else -1
+        row = planner.answer(self.state) if self.arms else -1
+        self.answer = self.arms[row] if row >= 0 else -1
         """Index in the problem of the arm the policy would answer with; -1 if none is left."""
         race = study_state.race
         self.on_blocks = race is not None
@@ -247,8 +247,8 @@ class View:
             return self._unlike_normal()
         found = self.broken
         if settings.on_violation == "ignore" and self.arms and len(self.columns) > 1:
-            positions, total = range(len(self.arms)), settings.problem.n_arms
-            found = broken_bounds(self.arrays, self.state, settings.alarm_level, self.arms, positions, total)
+            rows, total = range(len(self.arms)), settings.problem.n_arms
+            found = broken_bounds(self.arrays, self.state, settings.alarm_level, self.arms, rows, total)
         return sentences(settings.problem, found, settings.on_violation)
 
     def _unlike_normal(self) -> list[str]:
@@ -256,11 +256,11 @@ class View:
         problem = self.settings.problem
         if not self.state.pulls.any() or problem.reward.low is not None:
             return []
-        place, asked = self.answer, self.settings.question
+        leader, asked = self.answer, self.settings.question
         if isinstance(asked, BetterThan):
-            place = problem.arms.index(asked.control)
-        first = problem.arms[place]
-        words = {arm: unlike_normal(self.race.truest_differences(place, k)) for k, arm in enumerate(problem.arms)}
+            leader = problem.arms.index(asked.control)
+        first = problem.arms[leader]
+        words = {arm: unlike_normal(self.race.truest_differences(leader, k)) for k, arm in enumerate(problem.arms)}
         found = [(arm, said) for arm, said in words.items() if said is not None and arm != first]
         named = [
             f"differences of {first!r} and {arm!r} look unlike normal ones ({said}), which the claim assumes: "
@@ -282,12 +282,12 @@ class View:
         if self.on_blocks:
             low, high = problem.reward.low, problem.reward.high
             return dict.fromkeys(problem.arms, (-math.inf if low is None else low, math.inf if high is None else high))
-        return {problem.arms[arm]: self.interval_of(position) for position, arm in enumerate(self.arms)}
+        return {problem.arms[arm]: self.interval_of(row) for row, arm in enumerate(self.arms)}
 
-    def interval_of(self, position: int) -> tuple[float, float]:
-        """The same for one arm in play, by its place in the statistics: at many arms all of them take a while."""
+    def interval_of(self, row: int) -> tuple[float, float]:
+        """The same for one arm in play, by its row in the statistics: at many arms all of them take a while."""
         problem, reward = self.settings.problem, self.problem.reward
         if self.on_blocks:
-            return self._intervals[problem.arms[self.arms[position]]]
-        low, high = interval(self.arrays, self.state, position, self.settings.delta / problem.n_arms)
+            return self._intervals[problem.arms[self.arms[row]]]
+        low, high = interval(self.arrays, self.state, row, self.settings.delta / problem.n_arms)
         return reward.from_unit(low), reward.from_unit(high)

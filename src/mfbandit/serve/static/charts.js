@@ -22,21 +22,21 @@ function axis(label, more = {}) {
   };
 }
 
-/** A chart that takes the width of its place and is drawn anew with other data. */
+/** A chart that takes the width of its frame and is drawn anew with other data. */
 export class Chart {
   constructor(settings) {
-    this.place = make("div", { class: "chart" });
+    this.frame = make("div", { class: "chart" });
     this.legend = make("ul", { class: "legend" });
-    this.element = make("div", {}, this.place, this.legend);
+    this.element = make("div", {}, this.frame, this.legend);
     this.settings = settings;
     this.plot = null;
     this.kept = "";
-    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(this.place);
+    new ResizeObserver(() => this.plot?.setSize(this.size())).observe(this.frame);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.plot?.redraw());
   }
 
   size() {
-    return { width: Math.max(240, this.place.clientWidth), height: this.place.clientWidth < 500 ? 220 : 280 };
+    return { width: Math.max(240, this.frame.clientWidth), height: this.frame.clientWidth < 500 ? 220 : 280 };
   }
 
   /** Draw lines ({label, colour, fill}) over costs; `bands` are pairs of lines with what lies between. */
@@ -57,7 +57,7 @@ export class Chart {
       series: [{}, ...lines.map((line) => ({ stroke: line.colour, width: line.width ?? 2, dash: line.dash, points: { show: false }, spanGaps: false, paths: uPlot.paths.stepped({ align: 1 }) }))],
       bands: bands.map(({ series, colour: shade }) => ({ series, fill: `${shade}1c` })),
     };
-    this.plot = new uPlot(settings, data, this.place);
+    this.plot = new uPlot(settings, data, this.frame);
     const named = lines.filter((line) => line.label !== undefined);
     this.legend.replaceChildren(
       ...named.map((line) => {
@@ -73,12 +73,12 @@ export class Chart {
 export function drawConfidence(chart, studies) {
   const costs = [...new Set(studies.flatMap(({ moments }) => moments.map((moment) => moment.cost)))].sort((a, b) => a - b);
   const data = [costs];
-  const lines = studies.map(({ label, moments }, place) => {
+  const lines = studies.map(({ label, moments }, number) => {
     const at = new Map(moments.map((moment) => [moment.cost, moment.confidence]));
     const last = moments.length ? moments[moments.length - 1].cost : -1;
     let known = null;
     data.push(costs.map((cost) => (cost > last ? null : (known = at.get(cost) ?? known))));
-    return { label: studies.length > 1 ? label : undefined, colour: COLOURS[place % COLOURS.length] };
+    return { label: studies.length > 1 ? label : undefined, colour: COLOURS[number % COLOURS.length] };
   });
   const wanted = Math.min(...studies.map((one) => one.wanted));
   data.push(costs.map(() => wanted));
@@ -91,12 +91,12 @@ export function drawBounds(chart, moments, arms) {
   const data = [moments.map((moment) => moment.cost)];
   const lines = [];
   const bands = [];
-  arms.forEach(({ index, arm }, place) => {
-    const shade = COLOURS[place % COLOURS.length];
+  arms.forEach(({ index, arm }, number) => {
+    const shade = COLOURS[number % COLOURS.length];
     const ends = moments.map((moment) => moment.bounds.find(([one]) => one === index));
     lines.push({ label: arm, colour: shade, width: 1.5 }, { colour: shade, width: 1.5 });
     data.push(ends.map((found) => found?.[2] ?? null), ends.map((found) => found?.[1] ?? null));
-    bands.push({ series: [2 * place + 1, 2 * place + 2], colour: shade });
+    bands.push({ series: [2 * number + 1, 2 * number + 2], colour: shade });
   });
   chart.draw(lines, data, bands);
 }

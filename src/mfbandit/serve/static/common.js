@@ -115,8 +115,8 @@ export function section(title, text, ...children) {
 
 /** A table: headings, and rows of cells; `words` says of each column whether it holds words, or gives its class. */
 export function table(headings, rows, words, name) {
-  const kind = (place) => (words[place] === 1 ? "text" : words[place] || null);
-  const line = (tag, cells) => cells.map((content, place) => (content instanceof HTMLTableCellElement ? content : make(tag, { class: kind(place) }, content)));
+  const kind = (column) => (words[column] === 1 ? "text" : words[column] || null);
+  const line = (tag, cells) => cells.map((content, column) => (content instanceof HTMLTableCellElement ? content : make(tag, { class: kind(column) }, content)));
   const body = rows.map((row) => make("tr", { class: row.kind ?? null }, ...line("td", row.cells)));
   const head = make("thead", {}, make("tr", {}, ...line("th", headings)));
   return make("div", { class: "scroll" }, make("table", { class: "wide", "aria-label": name }, head, make("tbody", {}, ...body)));

@@ -7,7 +7,7 @@ const main = document.getElementById("main");
 const name = nameInAddress("grade");
 const path = `/api/grade/${encodeURIComponent(name)}`;
 const said = make("p", { class: "status", role: "status" });
-const place = make("div", {});
+const frame = make("div", {});
 const foot = make("div", { class: "row grade-foot" });
 let state = null;
 let busy = false;
@@ -39,7 +39,7 @@ async function send(what, more = {}) {
 function show(found) {
   const same = state?.task?.name === found.task?.name && state?.waits === found.waits && state?.status === found.status;
   state = found;
-  if (!same || !place.childNodes.length) draw();
+  if (!same || !frame.childNodes.length) draw();
   const undo = make("button", { id: "undo", disabled: !found.undo }, "Undo the last one (U)");
   undo.addEventListener("click", () => send("undo"));
   const skip = make("button", { id: "skip", disabled: !found.task }, "I cannot tell (S)");
@@ -51,7 +51,7 @@ function draw() {
   const { task, status, waits } = state;
   if (!task) {
     const done = status !== "running";
-    place.replaceChildren(make("h1", {}, done ? "All is graded. Thank you." : "Please wait"), make("p", {}, done ? "The study is done." : waits));
+    frame.replaceChildren(make("h1", {}, done ? "All is graded. Thank you." : "Please wait"), make("p", {}, done ? "The study is done." : waits));
     return;
   }
   const marks = keys(task.grades);
@@ -69,7 +69,7 @@ function draw() {
     task.rising && digits ? make("p", { class: "hint" }, `${task.grades[0]} is the worst, ${task.grades[task.grades.length - 1]} the best. Press a button or its key.`) : null,
     make("div", { class: `row grades${task.grades.length > 5 ? " many" : ""}`, role: "group", "aria-label": "grades" }, ...buttons),
   ];
-  place.replaceChildren(...shownParts.filter((part) => part !== null));
+  frame.replaceChildren(...shownParts.filter((part) => part !== null));
   scrollTo(0, 0);
 }
 
@@ -109,6 +109,6 @@ if (given) {
   await request(`${path}/login`, { token: given }).catch((error) => (said.textContent = error.message));
 }
 const person = await askForName();
-main.replaceChildren(make("nav", {}, make("span", { class: "brand" }, "Grading"), make("span", { class: "space" }), said), place, foot);
+main.replaceChildren(make("nav", {}, make("span", { class: "brand" }, "Grading"), make("span", { class: "space" }), said), frame, foot);
 const handlers = { state: show, trouble: (found) => (said.textContent = found.error) };
 listen(`${path}/events?person=${encodeURIComponent(person)}`, handlers, (sentence) => (said.textContent = sentence), [`${path}/undo`, {}]);

@@ -119,8 +119,8 @@ function race() {
 function heat(study, text) {
   const most = Math.max(1, ...study.arms.flatMap((arm) => arm.pulls));
   const rows = study.arms.filter((arm) => arm.pulls.length).map((arm) => {
-    const cells = arm.pulls.map((pulls, place) => {
-      const mean = arm.means[place];
+    const cells = arm.pulls.map((pulls, column) => {
+      const mean = arm.means[column];
       const cell = make("td", { class: "heat" }, pulls ? `${mean === null ? "-" : amount(mean)} ` : "–", pulls ? make("small", {}, count(pulls)) : "");
       cell.style.setProperty("--heat", pulls ? (0.08 + 0.47 * (Math.log1p(pulls) / Math.log1p(most))).toFixed(3) : 0);
       return cell;

@@ -155,7 +155,7 @@ def _is_work(text: str | None) -> bool:
 
 
 class LoggedPull(NamedTuple):
-    """A pull that was asked for, by its place in the log."""
+    """A pull that was asked for, by its position in the log."""
 
     pull: int
     in_round: int

@@ -103,10 +103,10 @@ def snapshot(study: Study) -> dict[str, Any]:
         view = View(study_state)
         out, failures = _out(study_state), _failures(study_state)
     problem, settings = view.settings.problem, view.settings
-    names, places = problem.arms, _arms_that_matter(view)
+    names, rows = problem.arms, _arms_that_matter(view)
     pulls = view.state.pulls.sum(axis=0)
     spent = _spent(view).sum(axis=0)
-    columns = {column: place for place, column in enumerate(view.columns)}
+    columns = {column: index for index, column in enumerate(view.columns)}
     return {
         **_summary(study, view),
         "policy": settings.policy.label,
@@ -126,8 +126,8 @@ def snapshot(study: Study) -> dict[str, Any]:
             }
             for number, fidelity in enumerate(problem.fidelities)
         ],
-        "arms": _arms(view, places),
-        "moment": _moment(view, places[:_MOST_DRAWN]),
+        "arms": _arms(view, rows),
+        "moment": _moment(view, rows[:_MOST_DRAWN]),
         "n_arms": problem.n_arms,
         "by_people": any(fidelity.by == "people" for fidelity in problem.fidelities),
         "n_left": len(view.left),
@@ -175,13 +175,13 @@ def latest_activity(study: Study) -> float | None:
     return max((since for since in began if since is not None), default=None)
 
 
-def _moment(view: View, places: Sequence[int]) -> dict[str, Any]:
+def _moment(view: View, rows: Sequence[int]) -> dict[str, Any]:
     """A point of the pictures: how sure it was at what cost, and what was known of the arms that matter."""
     differences, names = view.differences, view.settings.problem.arms
     bounds = []
-    for place in places:
-        arm = view.arms[place]
-        ends = differences.get(names[arm]) if view.on_blocks else view.interval_of(place)
+    for row in rows:
+        arm = view.arms[row]
+        ends = differences.get(names[arm]) if view.on_blocks else view.interval_of(row)
         if ends is not None:
             bounds.append([arm, *ends])
     return {"cost": view.cost, "confidence": view.confidence, "best": view.answer, "bounds": bounds}
@@ -223,20 +223,20 @@ def _is_small(view: View) -> bool:
 
 
 def _arms_that_matter(view: View) -> list[int]:
-    """Places in the statistics of the answer and of the arms that are closest to being the best."""
+    """Rows in the statistics of the answer and of the arms that are closest to being the best."""
     if view.best is None or view.settings.question is not None:
         return list(range(min(len(view.arms), MOST_ARMS)))
-    answer_place = view.arms.index(view.answer)
+    answer_row = view.arms.index(view.answer)
     if view.on_blocks:
         against = -np.asarray(view.race.log_wrong(view.answer), dtype=float)[view.arms]
     else:
         against = np.full(len(view.arms), math.inf)
         for one in view.victories:
             against[one.arm] = one.evidence
-    against[answer_place] = -math.inf
+    against[answer_row] = -math.inf
     means = _means(view, view.columns.index(view.settings.problem.truest)) if _has_truth(view) else None
     order = np.argsort(against, kind="stable") if means is None else np.lexsort((-np.nan_to_num(means), against))
-    return [int(place) for place in order[:MOST_ARMS]]
+    return [int(row) for row in order[:MOST_ARMS]]
 
 
 def _has_truth(view: View) -> bool:
@@ -251,31 +251,31 @@ def _means(view: View, column: int) -> Any:
     return np.where(pulls > 0, view.state.sums[:, column] / np.maximum(pulls, 1), math.nan)
 
 
-def _arms(view: View, places: Sequence[int]) -> list[dict[str, Any]]:
+def _arms(view: View, rows: Sequence[int]) -> list[dict[str, Any]]:
     """What is known of some arms; those that were given up come last."""
     problem, left = view.settings.problem, set(view.left)
     differences = view.differences
     evidence = {one.arm: one.evidence for one in view.victories}
     means = [_means(view, column) for column in range(len(view.columns))]
-    columns = {column: place for place, column in enumerate(view.columns)}
+    columns = {column: index for index, column in enumerate(view.columns)}
     found: list[dict[str, Any]] = []
-    for place in places:
-        name = problem.arms[view.arms[place]]
-        low, high = view.interval_of(place)
+    for row in rows:
+        name = problem.arms[view.arms[row]]
+        low, high = view.interval_of(row)
         by_fidelity = [columns.get(number) for number in range(problem.n_fidelities)]
         found.append(
             {
                 "arm": short(name),
-                "index": view.arms[place],
-                "best": name in view.chosen or (view.arms[place] == view.answer and name == view.best),
-                **({} if view.verdicts is None else {"verdict": view.verdicts.words.get(place, "the control")}),
+                "index": view.arms[row],
+                "best": name in view.chosen or (view.arms[row] == view.answer and name == view.best),
+                **({} if view.verdicts is None else {"verdict": view.verdicts.words.get(row, "the control")}),
                 "left": name in left,
                 "low": low,
                 "high": high,
                 "ahead": differences.get(name),
-                "evidence": evidence.get(place),
-                "pulls": [0 if column is None else int(view.state.pulls[place, column]) for column in by_fidelity],
-                "means": [None if column is None else _mean(view, means[column][place]) for column in by_fidelity],
+                "evidence": evidence.get(row),
+                "pulls": [0 if column is None else int(view.state.pulls[row, column]) for column in by_fidelity],
+                "means": [None if column is None else _mean(view, means[column][row]) for column in by_fidelity],
                 "retired": None,
             }
         )
@@ -295,10 +295,10 @@ def _mean(view: View, unit: float) -> float | None:
 
 def _out(study_state: StudyState) -> list[Out]:
     playing, found = study_state.round, []
-    for place, (until, note) in playing.leases.items():
-        row = playing.row_of(place)
+    for position, (until, note) in playing.leases.items():
+        row = playing.row_of(position)
         term, _, owner = (note or "").partition(" ")
-        found.append(Out(playing.first + place, row.arm, row.fidelity, _since(until, term), _owner(owner)))
+        found.append(Out(playing.first + position, row.arm, row.fidelity, _since(until, term), _owner(owner)))
     return found
 
 

@@ -28,7 +28,7 @@ class Evaluation:
 
     pull: Pull
     future: Future[Any]
-    place: int | None = None
+    index: int | None = None
     """Which of the rewards that its future brings is its own; None if that brings one alone."""
     together: int = 1
     """How many pulls are evaluated together with it, itself included."""
@@ -56,8 +56,8 @@ class Evaluation:
     def outcome(self, failed: int = 0, lost: float = 0.0) -> Outcome:
         """What it brought after so many failures that nobody recorded, and their cost; raises what went wrong."""
         found, seconds, worker = self.future.result()
-        if self.place is not None:
-            found, seconds = found[self.place], seconds / len(found)
+        if self.index is not None:
+            found, seconds = found[self.index], seconds / len(found)
         if not isinstance(found, Outcome):
             return Outcome(found, seconds if self.timed else None, None, seconds, worker, failed, lost)
         said = {"cost": seconds if self.timed else None, "seconds": seconds, "worker": worker}
@@ -71,7 +71,7 @@ def batch_size(evaluate: Evaluate) -> int:
 
 
 def tasks_of(pulls: Sequence[Pull], batch: int, workers: int) -> Iterator[tuple[int, Sequence[Pull]]]:
-    """What runs as one task, with the place of its first pull: pulls of one fidelity, so few that all workers get some.
+    """What runs as one task, with the index of its first pull: pulls of one fidelity, so few that all workers get some.
 
     `batch` is how many pulls an evaluator takes at most.
     """
@@ -126,7 +126,7 @@ class Evaluations:
         if together:
             # An engine hands on what it is given, and asks it for nothing but its fidelity.
             future = self.engine.submit(Batch(tuple(given)))  # type: ignore[arg-type]
-            self._note([Evaluation(pull, future, place, len(pulls)) for place, pull in enumerate(pulls)])
+            self._note([Evaluation(pull, future, index, len(pulls)) for index, pull in enumerate(pulls)])
         else:
             self._note([Evaluation(pulls[0], self.engine.submit(given[0]))])
 

@@ -67,12 +67,12 @@ def open_folders(study: Study, given: str | os.PathLike[str] | Folders | None) -
     if chosen.path is not None and not isinstance(chosen.path, str | os.PathLike):
         raise InvalidInput(f"folders must be a path or Folders(...), got {chosen.path!r}")
     if chosen.path is None:
-        return FolderStore(study, _usual_place(study), chosen.keep, own_root=True)
+        return FolderStore(study, _usual_folder(study), chosen.keep, own_root=True)
     root = Path(chosen.path)
     return FolderStore(study, root, chosen.keep, own_root=not root.exists())
 
 
-def _usual_place(study: Study) -> Path:
+def _usual_folder(study: Study) -> Path:
     url = str(study.storage.url or "")
     if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
         return Path(url.removeprefix(_SQLITE) + ".folders")
@@ -109,19 +109,19 @@ class FolderStore:
 
     def prepare(self, pull: Pull) -> Pull:
         """The pull with a folder that has what it goes on from."""
-        place, fidelities = self._place(pull), self._study.problem.fidelities
+        folder, fidelities = self._folder(pull), self._study.problem.fidelities
         # What an arm had left may be gone: it was out, or another machine has it.
         going_on = list(self._before.get(pull.fidelity_index, ())) if pull.done is not None else []
         while going_on and fidelities[going_on[0]].name != pull.done:
             going_on.pop(0)
-        found = next((m for m in going_on if (place / self._names[m]).is_dir()), None)
-        attempt = place / f"attempt-{pull.id}-{secrets.token_hex(4)}"
+        found = next((m for m in going_on if (folder / self._names[m]).is_dir()), None)
+        attempt = folder / f"attempt-{pull.id}-{secrets.token_hex(4)}"
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             if found is None:
                 attempt.mkdir()
             else:
-                shutil.copytree(place / self._names[found], attempt, symlinks=True)
+                shutil.copytree(folder / self._names[found], attempt, symlinks=True)
         except (OSError, shutil.Error) as error:
             shutil.rmtree(attempt, ignore_errors=True)
             raise StudyError(f"the folder of pull {pull.id}, {str(attempt)!r}, cannot be made: {error}") from error
@@ -134,7 +134,7 @@ class FolderStore:
         attempt = self._attempts.pop(pull.id, None)
         if attempt is None:
             return
-        final = self._place(pull) / self._names[pull.fidelity_index]
+        final = self._folder(pull) / self._names[pull.fidelity_index]
         try:
             if final.exists():  # by somebody whose result was lost
                 old = final.with_name(f"attempt-{pull.id}-{secrets.token_hex(4)}")
@@ -174,7 +174,7 @@ class FolderStore:
     def _arm(self, arm: int) -> Path:
         return self._base / f"{arm}-{_safe(self._study.problem.arms[arm])}"
 
-    def _place(self, pull: Pull) -> Path:
+    def _folder(self, pull: Pull) -> Path:
         return self._arm(pull.arm_index) / f"block-{pull.block}"
 
 

@@ -25,7 +25,7 @@ _HOPELESS = 1000.0
 
 
 def broken_bounds(
-    problem: Arrays, state: State, level: float, arms: Sequence[int], places: Iterable[int], total: int
+    problem: Arrays, state: State, level: float, arms: Sequence[int], among: Iterable[int], total: int
 ) -> list[BrokenBound]:
     """The bounds that the data of some arms contradict, in indices of the user's problem.
 
@@ -37,13 +37,13 @@ def broken_bounds(
         The probability of a false alarm, ever.
     arms
         Which arm of the user's problem each one in play is.
-    places
+    among
         The arms in play to look at: the evidence of the others has not changed.
     total
         How many arms the study started with; the level is shared by all of them.
     """
     missing = total / len(arms)
-    found = alarm(problem, state, level / missing, among=places)
+    found = alarm(problem, state, level / missing, among=among)
     return [replace(one, arm=arms[one.arm], false_alarm=min(1.0, one.false_alarm * missing)) for one in found]
 
 

@@ -251,19 +251,19 @@ def make_planner_for(settings: Settings, full: Arrays, arms: list[int], rewards_
 def carry_over(before: Planner, old: State, after: Planner) -> State:
     """The state of a new planner, with the statistics of its arms so far."""
     state = new_state(after.problem, after.algorithm.memory)
-    place_of = {arm: place for place, arm in enumerate(before.arms)}
-    places = [place_of[arm] for arm in after.arms]
+    row_of = {arm: row for row, arm in enumerate(before.arms)}
+    rows = [row_of[arm] for arm in after.arms]
     for new, known in zip(state, old, strict=True):
         if isinstance(known, np.ndarray) and known.ndim == 2:
-            new[:] = known[places]
-    _keep_active(before, old, state, places)
+            new[:] = known[rows]
+    _keep_active(before, old, state, rows)
     state.clock[:] = old.clock
     state.spent[:] = old.spent
     return state
 
 
-def _keep_active(before: Planner, old: State, new: State, places: list[int]) -> None:
-    """Keep the active statistics of the arms that stay, at their places in the old state.
+def _keep_active(before: Planner, old: State, new: State, rows: list[int]) -> None:
+    """Keep the active statistics of the arms that stay, at their rows in the old state.
 
     Which rewards are active is decided before their pulls. To forget those so far would be a second chance for
     evidence that has come out low, which the proof does not allow for.
@@ -273,22 +273,22 @@ def _keep_active(before: Planner, old: State, new: State, places: list[int]) -> 
     if before.algorithm.take_in is not None:
         before.algorithm.take_in(old)
     for known, kept in zip(new.own.active, old.own.active, strict=True):
-        known[:] = kept[places]
+        known[:] = kept[rows]
     if hasattr(old.own, "leaders") and hasattr(new.own, "leaders"):
-        _keep_leaders(old.own.leaders, new.own.leaders, {place: arm for arm, place in enumerate(places)})
+        _keep_leaders(old.own.leaders, new.own.leaders, {row: arm for arm, row in enumerate(rows)})
 
 
 def _keep_leaders(old: Leaders, new: Leaders, now: Mapping[int, int]) -> None:
-    """Keep the statistics of leaders that stay; `now` has their new places by the old ones.
+    """Keep the statistics of leaders that stay; `now` has their new rows by the old ones.
 
     One that was given up may be better than all who are left: what it has shown is no part of the evidence any more.
     """
-    staying = [place for place, arm in enumerate(old.arm[: old.known[0]].tolist()) if arm in now]
+    staying = [index for index, arm in enumerate(old.arm[: old.known[0]].tolist()) if arm in now]
     new.known[0] = len(staying)
-    for to, place in enumerate(staying):
-        new.arm[to] = now[int(old.arm[place])]
+    for to, index in enumerate(staying):
+        new.arm[to] = now[int(old.arm[index])]
         for name in ("pulls", "sums", "squares"):
-            getattr(new, name)[to] = getattr(old, name)[place]
+            getattr(new, name)[to] = getattr(old, name)[index]
 
 
 def _stop(*arguments: Any) -> int:

@@ -37,10 +37,10 @@ from mfbandit.study.state._study_blocks import RaceLog, missing_cells
 from mfbandit.study.state._study_state import StudyState
 from mfbandit.study.state._wide_state import WideStudyState, study_state_of
 from mfbandit.study.state.rounds._many_rows import (
+    cells_of,
     costs_of,
     enter_costs,
     observe_streams,
-    places_of,
     rewards_in_order,
 )
 from mfbandit.study.state.rounds._round import Round
@@ -83,7 +83,7 @@ def _replay_wide(study_state: WideStudyState, log: Log) -> int:
     """Read the log of a study whose rounds are planned while others are out; returns how many records it has."""
     if study_state.book is None:
         length, finished, current = _past_from(log)
-        last = max((place for place, record in enumerate(current) if record[0] == ROUND), default=0)
+        last = max((index for index, record in enumerate(current) if record[0] == ROUND), default=0)
         past = [*finished, *(record for record in current[:last] if record[0] != LEASE)]
         if all(map(_is_plain, past)):
             if past:
@@ -104,9 +104,9 @@ def _past_from(log: Log) -> tuple[int, Sequence[Record], Sequence[Record]]:
         found: tuple[int, Sequence[Record], Sequence[Record]] = log.past_from(_counted)
         return found
     records = log.read(0)
-    rounds = [(place, record) for place, record in enumerate(records) if record.kind == ROUND]
+    rounds = [(index, record) for index, record in enumerate(records) if record.kind == ROUND]
     first = _counted(rounds[-1][1].text) if rounds else 0
-    start = max((place for place, record in rounds if record.pull <= first), default=0)
+    start = max((index for index, record in rounds if record.pull <= first), default=0)
     return len(records), [record for record in records[:start] if record.kind != LEASE], records[start:]
 
 
@@ -135,11 +135,11 @@ def _replay_counted(study_state: WideStudyState, past: Sequence[Record], current
     # Rows count as a whole, and so may be those of a part of a round.
     rows = rows[: int(np.searchsorted(rows[:, 2].cumsum(), counted, side="right"))]
     rewards = rewards_in_order(results, rows, np.arange(counted))
-    units, places = study_state.problem.reward.to_unit(rewards), places_of(study_state, rows)
+    units, cells = study_state.problem.reward.to_unit(rewards), cells_of(study_state, rows)
     if any(name in text for text in texts for name in _MARKS):
         _observe_marked(study_state, [*texts, current[-1][3] or ""], units)
     else:
-        observe_streams(state, np.repeat(places, rows[:, 2], axis=0), units)
+        observe_streams(state, np.repeat(cells, rows[:, 2], axis=0), units)
         apply_latest_diffs(state, noted_in(reversed(rounds)))
     study_state.rounds = bisect_right([*(record[1] for record in rounds[1:]), current[-1][1]], counted)
     state.clock[ROUNDS] += study_state.rounds
@@ -156,19 +156,19 @@ def _replay_counted(study_state: WideStudyState, past: Sequence[Record], current
 
 def _observe_marked(study_state: WideStudyState, texts: Sequence[str], units: Floats) -> None:
     """Enter rewards row by row: an algorithm remembers the sums of marked ones, beside what its plans have noted."""
-    state, cells, queue, place = study_state.state, study_state.planner.cells, deque[tuple[list[int], int]](), 0
+    state, cells, queue, position = study_state.state, study_state.planner.cells, deque[tuple[list[int], int]](), 0
     for number, text in enumerate(texts):
         body = read_round(text)
         counted = _counted(text)
-        while place < counted:
+        while position < counted:
             (arm, fidelity, size), mark = queue.popleft()
             k, m = cells[arm, fidelity]
             before = state.pulls[k, m], state.sums[k, m], state.squares[k, m]
-            tally_all(state, k, m, units[place : place + size])
+            tally_all(state, k, m, units[position : position + size])
             derive(state, k, m)
             if mark:
                 study_state.take_marked(k, m, mark, before)
-            place += size
+            position += size
         if number < len(texts) - 1:  # the last round is yet to come
             apply_diff(state, body)
             clear_rest(state.own)
@@ -180,13 +180,13 @@ def _put_out(study_state: WideStudyState, rounds: Sequence[Record], counted: int
     playing = study_state.round = Window(counted)
     playing.begins = not rounds or rounds[0][1] >= counted
     for record in rounds:
-        body, place = read_round(record[3]), record[1]
+        body, pull = read_round(record[3]), record[1]
         marks = read_marks(body, len(body["rows"]))
         out = []
         for row, mark in zip(body["rows"], marks, strict=True):
-            if place >= counted:
+            if pull >= counted:
                 out.append((row, mark))
-            place += row[2]
+            pull += row[2]
         rows = study_state.rows_with_starts([row for row, _ in out])
         playing.add(rows, [mark for _, mark in out], bool(body.get("cut", False)))
         study_state.enter_flying([(row, mark) for row, (_, mark) in zip(rows, out, strict=True)])
@@ -229,8 +229,8 @@ def _replay_finished(study_state: StudyState, finished: Sequence[Record], next_r
     asked = next_round.pull
     if not is_checkpoint(next_round):
         # Most rounds say only what has changed.
-        others = [place for place, record in enumerate(rounds) if record[2] != CHANGES]
-        start = max((place for place in others if is_checkpoint(rounds[place])), default=-1)
+        others = [index for index, record in enumerate(rounds) if record[2] != CHANGES]
+        start = max((index for index in others if is_checkpoint(rounds[index])), default=-1)
         if start >= 0:
             study_state.round = Round(numbers[start], (), False)
             body = read_round(texts[start])
@@ -259,12 +259,12 @@ def _fold(study_state: StudyState, results: Sequence[Record], texts: list[str], 
         else _race(study_state, study_state.race, texts, rewards)
     )
     units = study_state.problem.reward.to_unit(rewards)
-    state, places = study_state.state, np.repeat(places_of(study_state, rows), rows[:, 2], axis=0)
+    state, cells = study_state.state, np.repeat(cells_of(study_state, rows), rows[:, 2], axis=0)
     if study_state.race is None:
-        observe_streams(state, places, units)
+        observe_streams(state, cells, units)
     else:
         enter = compiled_or_plain(_observe_blocks) if awaited.size > _MANY else _observe_blocks
-        enter(state, places, units)
+        enter(state, cells, units)
     state.clock[ROUNDS] += len(texts)
     enter_costs(state, rows, costs)
 
@@ -310,8 +310,8 @@ def _retire(study_state: StudyState, finished: Sequence[Record], numbers: list[i
         if record[0] == RETRY:
             study_state.retry(record[1])
             continue
-        place = int(np.searchsorted(numbers, record[1], side="right")) - 1
-        study_state.round = Round(numbers[place], study_state.rows_with_starts(read_round(texts[place])["rows"]), False)
+        index = int(np.searchsorted(numbers, record[1], side="right")) - 1
+        study_state.round = Round(numbers[index], study_state.rows_with_starts(read_round(texts[index])["rows"]), False)
         study_state.failure(record[1], record[3] or "")
     study_state.failures.clear()
     study_state.round = Round(0, (), False)

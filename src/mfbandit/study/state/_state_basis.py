@@ -130,9 +130,9 @@ class StudyStatistics:
         settings, planner = self.settings, self.planner
         if settings.on_violation == "ignore" or len(planner.columns) < 2 or not planner.arms:
             return []
-        places = sorted({row.cell[0] for row in rows})
+        among = sorted({row.cell[0] for row in rows})
         total = settings.problem.n_arms
-        return broken_bounds(planner.problem, self.state, settings.alarm_level, planner.arms, places, total)
+        return broken_bounds(planner.problem, self.state, settings.alarm_level, planner.arms, among, total)
 
     def _new_planner(self, found: list[BrokenBound]) -> dict[str, Any]:
         """Go on with the arms that are left and the bounds to believe; returns what the record says of it."""
@@ -178,5 +178,5 @@ class StudyStatistics:
 
     def recommend(self) -> int:
         """The arm the policy would answer with, as an index of the problem; -1 if none is left."""
-        place = self.planner.answer(self.state) if self.planner.arms else -1
-        return self.planner.arms[place] if place >= 0 else -1
+        row = self.planner.answer(self.state) if self.planner.arms else -1
+        return self.planner.arms[row] if row >= 0 else -1

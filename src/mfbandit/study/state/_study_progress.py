@@ -45,17 +45,17 @@ class StudyProgress(StudyStatistics):
         """How many pulls were planned so far."""
         return self.round.first + self.round.size
 
-    def block_at(self, place: int, seed: int) -> tuple[int | None, int | None]:
-        """The block of a place of the round being played, and its seed; `seed` is that of the pull."""
+    def block_at(self, position: int, seed: int) -> tuple[int | None, int | None]:
+        """The block of a position of the round being played, and its seed; `seed` is that of the pull."""
         if self.book is None:
             return None, None
-        row, index = self.round.pull_at(place)
+        row, index = self.round.pull_at(position)
         block = row.blocks[index - row.start]
         return block, self.book.seed(row.fidelity, block, seed)
 
-    def pull_at(self, place: int) -> tuple[Row, int]:
-        """Which pull is at a place: its row, and its index; nobody goes on from a cell that could not be had."""
-        row, index = self.round.pull_at(place)
+    def pull_at(self, position: int) -> tuple[Row, int]:
+        """Which pull is at a position: its row, and its index; nobody goes on from a cell that could not be had."""
+        row, index = self.round.pull_at(position)
         if row.done < 0 or self.book is None or (row.arm, row.done, index) not in self.missing:
             return row, index
         reached = self.book.continuing.before[row.fidelity]
@@ -64,27 +64,33 @@ class StudyProgress(StudyStatistics):
         done = next((m for m in left if known[self.planner.columns.index(m)] > index), -1)
         return row._replace(done=done), index
 
-    def next_place(self, people: bool = False) -> int:
-        """The next place of a pull to hand out, to people or to others, or -1.
+    def next_position(self, people: bool = False) -> int:
+        """The next position of a pull to hand out, to people or to others, or -1.
 
         Fidelities with as many out as they may have wait.
         """
         playing, goes_on = self.round, self.book is not None and bool(self.book.continuing.before)
         if not self._at_most and not self._by_people and not goes_on:
-            return -1 if people else playing.next_place()
-        out = Counter(playing.row_of(place).fidelity for place in playing.leases) if self._at_most else Counter[int]()
+            return -1 if people else playing.next_position()
+        out = (
+            Counter(playing.row_of(position).fidelity for position in playing.leases)
+            if self._at_most
+            else Counter[int]()
+        )
         full = {fidelity for fidelity, most in self._at_most.items() if out[fidelity] >= most}
         full |= set(range(self.settings.problem.n_fidelities)) - self._by_people if people else self._by_people
         if not full and not goes_on:
-            return playing.next_place()
-        return playing.next_place_where(
-            lambda place: playing.row_of(place).fidelity not in full and not (goes_on and self._waits_for_block(place))
+            return playing.next_position()
+        return playing.next_position_where(
+            lambda position: (
+                playing.row_of(position).fidelity not in full and not (goes_on and self._waits_for_block(position))
+            )
         )
 
-    def _waits_for_block(self, place: int) -> bool:
+    def _waits_for_block(self, position: int) -> bool:
         """Whether a pull goes on from one that has no result yet."""
         playing = self.round
-        row, index = playing.pull_at(place)
+        row, index = playing.pull_at(position)
         if row.done < 0:
             return False
         start = 0
@@ -96,11 +102,11 @@ class StudyProgress(StudyStatistics):
 
     def hold_up(self) -> HoldUp:
         """Why no pull can be handed out now, but for those that wait for people."""
-        if self.ended or self.stuck or self.due or self.next_place() >= 0:
+        if self.ended or self.stuck or self.due or self.next_position() >= 0:
             return HoldUp()
         if self.round.barrier < self.round.size:
             return HoldUp("limit")
-        free = self.round.next_place()
+        free = self.round.next_position()
         fidelity = self.round.row_of(free).fidelity if free >= 0 else -1
         if fidelity in self._by_people:
             return HoldUp("people", fidelity=fidelity)
@@ -141,9 +147,9 @@ class StudyProgress(StudyStatistics):
         total = self.folded_cost
         if playing.folded == playing.size:
             return total
-        for place, reward in playing.waiting.items():
+        for position, reward in playing.waiting.items():
             if reward is not None:
-                total += playing.cost_at(place)
+                total += playing.cost_at(position)
         return total + math.fsum(playing.lost.values())
 
     @property
@@ -160,10 +166,10 @@ class StudyProgress(StudyStatistics):
             return total + playing.metered_cost
         return total + (told + in_flight - playing.metered) * playing.rows[playing.row].price + playing.metered_cost
 
-    def _pay(self, row: Row, place: int, counts: bool) -> None:
-        """Note what was told of the costs of a place whose turn it is; it counts unless it was called off."""
+    def _pay(self, row: Row, position: int, counts: bool) -> None:
+        """Note what was told of the costs of a position whose turn it is; it counts unless it was called off."""
         playing = self.round
-        cost, lost = playing.costs.pop(place, None), playing.lost.pop(place, 0.0)
+        cost, lost = playing.costs.pop(position, None), playing.lost.pop(position, 0.0)
         if cost is not None and counts:
             self.costs.count(row, cost)
             playing.metered += 1
@@ -173,7 +179,7 @@ class StudyProgress(StudyStatistics):
             playing.metered_cost += lost
 
     def _look_at_limit(self) -> None:
-        """Find from which place on what is planned cannot be paid for, by what pulls have cost so far."""
+        """Find from which position on what is planned cannot be paid for, by what pulls have cost so far."""
         limit = self.settings.limit
         if self.costs.known and limit < math.inf:
             self.round.look_at_limit(limit * (1.0 + _SLACK) - self.folded_cost, self.costs.now)

@@ -92,16 +92,16 @@ class StudyState(StudyChanges):
     def result(self, pull: int, reward: float, cost: float | None = None, lost: float = 0.0) -> None:
         """A pull has a reward, in the units of the problem; what it has cost, and attempts before, if that was told."""
         playing = self.round
-        place = pull - playing.first
-        playing.leases.pop(place, None)
+        position = pull - playing.first
+        playing.leases.pop(position, None)
         if self.failures:
             self.failures.pop(pull, None)
             self.stuck.pop(pull, None)
-        playing.waiting[place] = reward
+        playing.waiting[position] = reward
         if cost is not None:
-            playing.costs[place] = cost
+            playing.costs[position] = cost
         if lost:
-            playing.lost[place] = playing.lost.get(place, 0.0) + lost
+            playing.lost[position] = playing.lost.get(position, 0.0) + lost
         self._fold()
 
     def failure(self, pull: int, reason: str, cost: float = 0.0) -> None:
@@ -135,7 +135,7 @@ class StudyState(StudyChanges):
         self.stuck.pop(pull, None)
 
     def _retire(self, failed: int, reason: str) -> None:
-        """Give up the arm of a place that failed too often: call off its pulls of this round."""
+        """Give up the arm of a position that failed too often: call off its pulls of this round."""
         playing = self.round
         arm = playing.row_of(failed).arm
         self.retired[arm] = reason
@@ -144,24 +144,24 @@ class StudyState(StudyChanges):
             start, end = end, end + row.size
             if row.arm != arm:
                 continue
-            for place in range(max(start, playing.folded), end):
-                self.failures.pop(playing.first + place, None)
-                if place not in playing.waiting:
-                    playing.waiting[place] = None
-                    if playing.was_out(place):
-                        playing.paid.add(place)
+            for position in range(max(start, playing.folded), end):
+                self.failures.pop(playing.first + position, None)
+                if position not in playing.waiting:
+                    playing.waiting[position] = None
+                    if playing.was_out(position):
+                        playing.paid.add(position)
         self._fold()
 
     def _fold(self) -> None:
         """Let the results count whose turn it is."""
         playing, state, race = self.round, self.state, self.race
         fast = self.planner.observe if race is None else None
-        waiting, place = playing.waiting, playing.folded
-        while place in waiting and place < playing.barrier:
+        waiting, position = playing.waiting, playing.folded
+        while position in waiting and position < playing.barrier:
             row = playing.rows[playing.row]
-            reward = waiting.pop(place)
+            reward = waiting.pop(position)
             if playing.costs or playing.lost:
-                self._pay(row, place, reward is not None)
+                self._pay(row, position, reward is not None)
             if reward is not None:
                 self.costs.pay(row, 1)
                 k, m = row.cell
@@ -175,9 +175,9 @@ class StudyState(StudyChanges):
                     race.count(row, reward)
             else:
                 playing.called_off += 1
-                playing.in_flight += place in playing.paid
-            place += 1
-            if place == playing.ends[playing.row]:
+                playing.in_flight += position in playing.paid
+            position += 1
+            if position == playing.ends[playing.row]:
                 told = row.size - playing.called_off
                 state.clock[PULLS] += told
                 # What was out when an arm was retired is paid for, whether or not it ever comes back.
@@ -185,10 +185,10 @@ class StudyState(StudyChanges):
                 playing.called_off = playing.in_flight = playing.metered = 0
                 playing.metered_cost = 0.0
                 playing.row += 1
-            playing.folded = place
+            playing.folded = position
             if self.costs.known:
                 self._look_at_limit()
-        if place == playing.size and not self.ended:
+        if position == playing.size and not self.ended:
             self._complete()
         elif self._is_short():
             self._end_short()

@@ -1,9 +1,9 @@
 """The state of a study whose width is more than 1: rounds are planned while others are out.
 
-Which results a plan may know is fixed by its place in the order of asking (`mfbandit.core._ahead`), so that decisions
-do not depend on how many workers there are, which of them is fast, or who of several processes plans. A row counts
-when its turn has come and all its results are in. The record of a round says how many pulls had counted when it was
-planned, so that whoever follows the log lets as many count before it enters what the plan has noted.
+Which results a plan may know is fixed by its position in the order of asking (`mfbandit.core._ahead`), so that
+decisions do not depend on how many workers there are, which of them is fast, or who of several processes plans. A row
+counts when its turn has come and all its results are in. The record of a round says how many pulls had counted when it
+was planned, so that whoever follows the log lets as many count before it enters what the plan has noted.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class WideStudyState(StudyState):
         self._flying = self._nothing_out()
         self._copy: tuple[Any, Copy] | None = None
 
-    def next_place(self, people: bool = False) -> int:
-        """The next place of a pull to hand out, or -1: as many are out as may be."""
+    def next_position(self, people: bool = False) -> int:
+        """The next position of a pull to hand out, or -1: as many are out as may be."""
         full = len(self.round.leases) >= self.settings.width
-        return -1 if full or self._all_spent() else super().next_place(people)
+        return -1 if full or self._all_spent() else super().next_position(people)
 
     def _all_spent(self) -> bool:
         """Whether results say that no money is left, though some wait for others that are out before they count."""
@@ -79,7 +79,7 @@ class WideStudyState(StudyState):
     def cost(self) -> float:
         """The cost of all pulls that have a result, or were out when their arm was given up."""
         playing = self.round
-        called_off = math.fsum(playing.cost_at(place) for place in playing.paid if place >= playing.folded)
+        called_off = math.fsum(playing.cost_at(position) for position in playing.paid if position >= playing.folded)
         return super().cost + called_off - self._spared
 
     @property
@@ -179,16 +179,16 @@ class WideStudyState(StudyState):
         return self.planner.algorithm.ahead or Ahead()
 
     def _retire(self, failed: int, reason: str) -> None:
-        """Give up the arm of a place that failed too often, once its turn has come to count.
+        """Give up the arm of a position that failed too often, once its turn has come to count.
 
-        Results of the arm before that place count as ever, and plans that may not know of the failure do not: when it
-        came changes nothing. What the arm has after that place is not needed.
+        Results of the arm before that position count as ever, and plans that may not know of the failure do not: when
+        it came changes nothing. What the arm has after that position is not needed.
         """
         playing = self.round
         arm = playing.row_of(failed).arm
         self._failing[arm] = playing.first + failed, reason
-        for place in playing.call_off(arm, failed):
-            self.failures.pop(playing.first + place, None)
+        for position in playing.call_off(arm, failed):
+            self.failures.pop(playing.first + position, None)
         self._fold()
 
     # Planning

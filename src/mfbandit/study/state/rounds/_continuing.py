@@ -32,13 +32,13 @@ class Continuing:
     def split(self, row: Row, pulls: Mapping[int, int]) -> Iterator[Row]:
         """The parts of a row by what was reached on its blocks; `pulls` are those of its arm at each fidelity."""
         before = self.before.get(row.fidelity, ())
-        place, end = row.start, row.start + row.size
-        while place < end:
-            done = next((m for m in before if pulls.get(m, 0) > place), -1)
+        position, end = row.start, row.start + row.size
+        while position < end:
+            done = next((m for m in before if pulls.get(m, 0) > position), -1)
             # What is reached by more is looked at first: the part ends where that has no pulls any more.
             upto = min(end, pulls[done]) if done >= 0 else end
-            yield self._part(row, place - row.start, upto - row.start, done)
-            place = upto
+            yield self._part(row, position - row.start, upto - row.start, done)
+            position = upto
         if not row.size:
             yield row
 

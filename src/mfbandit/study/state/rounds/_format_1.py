@@ -1,6 +1,6 @@
 """Logs of older versions. In format 1 an algorithm's memory was one block of numbers: how it becomes fields with names.
 
-The block of every policy is described once, as the places in it that the numbers of a field come from. Its own
+The block of every policy is described once, as the indices in it that the numbers of a field come from. Its own
 whole numbers followed the two of the clock.
 """
 
@@ -21,7 +21,7 @@ from mfbandit.errors import StorageError
 
 __all__ = ["ADDED", "drop_unrecorded", "enter_clock", "enter_flat", "is_flat"]
 
-Places = dict[str, npt.NDArray[np.int64]]
+Indices = dict[str, npt.NDArray[np.int64]]
 
 #: The whole numbers of a policy, in their order after the clock.
 _CLOCKS: dict[type, tuple[str, ...]] = {
@@ -61,10 +61,10 @@ def enter_flat(state: State, changes: Sequence[dict[str, Any]]) -> None:
     """Enter changes of the block, in turn."""
     if not changes:
         return
-    places, size = _block(state)
+    indices, size = _block(state)
     memory = fields(state.own)
     block = np.zeros(size)
-    for name, at in places.items():
+    for name, at in indices.items():
         block[at] = memory[name]
     for changed in changes:
         bits = np.frombuffer(bytes.fromhex(changed["bits"]), "<i8")
@@ -74,7 +74,7 @@ def enter_flat(state: State, changes: Sequence[dict[str, Any]]) -> None:
                 f"the log keeps {bits.size} numbers of the policy's memory in format 1, where {size} are expected"
             )
         block.view(np.int64)[slice(None) if where is None else where] = bits
-    for name, at in places.items():
+    for name, at in indices.items():
         memory[name][:] = block[at]
 
 
@@ -84,7 +84,7 @@ def drop_unrecorded(state: State) -> None:
         state.arm_flags[state.own.victories.statistics.sum(axis=(1, 2, 3)) == 0.0] = 0
 
 
-def _block(state: State) -> tuple[Places, int]:
+def _block(state: State) -> tuple[Indices, int]:
     """Where the numbers of every field are in the block, and its size."""
     arms, fidelities = state.pulls.shape
     cells = np.arange(arms * fidelities).reshape(arms, fidelities)
@@ -95,13 +95,13 @@ def _block(state: State) -> tuple[Places, int]:
         return {"truth": each, "doubt": arms + each}, 2 * arms
     if kind in (Ascent, CertifiedAscent):
         names = ("model.means", "model.weights", "shares", "ascent", "tracked")
-        places: Places = {name: i * cells.size + cells for i, name in enumerate(names)}
+        indices: Indices = {name: i * cells.size + cells for i, name in enumerate(names)}
         end = len(names) * cells.size
-        places |= {"model.truths": end + each, "model.misfits": end + arms + each}
+        indices |= {"model.truths": end + each, "model.misfits": end + arms + each}
         if kind is Ascent:
-            return places, end + 2 * arms
-        places["due"] = end + 2 * arms + each
-        return places, end + 3 * arms + 3 * cells.size + _scratch(fidelities)
+            return indices, end + 2 * arms
+        indices["due"] = end + 2 * arms + each
+        return indices, end + 3 * arms + 3 * cells.size + _scratch(fidelities)
     if kind is TopTwoMemory:
         return _toptwo(state.own.row_arm.size, cells)
     raise StorageError("the log keeps a memory in format 1, which this version cannot read for this policy")
@@ -112,17 +112,17 @@ def _scratch(fidelities: int) -> int:
     return 2 + (6 + fidelities) * 23 + fidelities + 64
 
 
-def _toptwo(most_rows: int, cells: npt.NDArray[np.int64]) -> tuple[Places, int]:
+def _toptwo(most_rows: int, cells: npt.NDArray[np.int64]) -> tuple[Indices, int]:
     """The block of `mf-toptwo`."""
     arms, fidelities = cells.shape
     each, rows = np.arange(arms), np.arange(most_rows)
-    places: Places = {name: 13 * each + i for i, name in enumerate(_PER_ARM) if name}
+    indices: Indices = {name: 13 * each + i for i, name in enumerate(_PER_ARM) if name}
     end = 13 * arms
-    places |= {f"active.{name}": end + 3 * cells + i for i, name in enumerate(_STATISTICS)}
+    indices |= {f"active.{name}": end + 3 * cells + i for i, name in enumerate(_STATISTICS)}
     end += 3 * cells.size
-    places |= {"quiet": np.array([end]), "racers": np.array([end + 1]), "race": end + 2 + each}
+    indices |= {"quiet": np.array([end]), "racers": np.array([end + 1]), "race": end + 2 + each}
     end += 2 + arms
-    places |= {name: end + 6 * rows + i for i, name in enumerate(_PER_ROW)}
+    indices |= {name: end + 6 * rows + i for i, name in enumerate(_PER_ROW)}
     end += 6 * most_rows
-    places["victories.statistics"] = end + np.arange(12 * cells.size).reshape(arms, 2, fidelities, 6)
-    return places, end + 12 * cells.size + _scratch(fidelities)
+    indices["victories.statistics"] = end + np.arange(12 * cells.size).reshape(arms, 2, fidelities, 6)
+    return indices, end + 12 * cells.size + _scratch(fidelities)

@@ -13,7 +13,7 @@ from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
 
-__all__ = ["costs_of", "enter_costs", "observe_streams", "places_of", "rewards_in_order"]
+__all__ = ["cells_of", "costs_of", "enter_costs", "observe_streams", "rewards_in_order"]
 
 #: From so many rewards on it pays to load compiled code where streams are entered one by one.
 _MANY_OF_STREAMS = 1_000_000
@@ -49,22 +49,22 @@ def costs_of(study_state: Planned, rows: Ints) -> Floats:
     return costs
 
 
-def places_of(study_state: Planned, rows: Ints) -> Ints:
+def cells_of(study_state: Planned, rows: Ints) -> Ints:
     """Where the statistics of the arm and the fidelity of each row are."""
     problem, planner = study_state.settings.problem, study_state.planner
     arms, columns = np.full(problem.n_arms, -1), np.full(problem.n_fidelities, -1)
     arms[planner.arms] = np.arange(len(planner.arms))
     columns[planner.columns] = np.arange(len(planner.columns))
-    places: Ints = np.stack([arms[rows[:, 0]], columns[rows[:, 1]]], axis=1)
-    if (places < 0).any():
+    cells: Ints = np.stack([arms[rows[:, 0]], columns[rows[:, 1]]], axis=1)
+    if (cells < 0).any():
         raise StorageError("the log holds results of an arm or a fidelity that was not in play")
-    return places
+    return cells
 
 
-def observe_streams(state: State, places: Ints, rewards: Floats) -> None:
-    """Enter many rewards in the order of asking, stream by stream; each has the place of its statistics."""
+def observe_streams(state: State, cells: Ints, rewards: Floats) -> None:
+    """Enter many rewards in the order of asking, stream by stream; each has the cell of its statistics."""
     arms, columns = state.pulls.shape
-    streams = places[:, 0] * columns + places[:, 1]
+    streams = cells[:, 0] * columns + cells[:, 1]
     order = np.argsort(streams, kind="stable")
     ends = np.cumsum(np.bincount(streams, minlength=arms * columns)).tolist()
     rewards, start = rewards[order], 0

@@ -50,12 +50,12 @@ class Pulls:
         """The seed of a pull, by how many of its arm at its fidelity came before."""
         return self._seeds.seed(arm * len(self._fidelities) + fidelity, index)
 
-    def pull(self, study_state: StudyProgress, place: int, seed: int, block: tuple[int | None, int | None]) -> Pull:
-        """The pull at a place of the round being played; `block` is its block and the seed of that, if there are."""
-        row, index = study_state.pull_at(place)
+    def pull(self, study_state: StudyProgress, position: int, seed: int, block: tuple[int | None, int | None]) -> Pull:
+        """The pull at a position of the round being played; `block` is its block and the seed of that, if there are."""
+        row, index = study_state.pull_at(position)
         return make_pull(
             {
-                "id": study_state.round.first + place,
+                "id": study_state.round.first + position,
                 "arm": study_state.settings.problem.arms[row.arm],
                 "fidelity": self._fidelities[row.fidelity],
                 "cost": row.cost,

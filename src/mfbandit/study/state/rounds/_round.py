@@ -81,7 +81,7 @@ class HoldUp(NamedTuple):
 
 
 class Round:
-    """The pulls of one round, numbered by their place in it."""
+    """The pulls of one round, numbered by their position in it."""
 
     __slots__ = (
         "_planned",
@@ -119,13 +119,13 @@ class Round:
             size += row.size
             self.ends.append(size)
         self.size = size
-        #: Places before this one have counted.
+        #: Positions before this one have counted.
         self.folded = 0
         #: The row that `folded` lies in.
         self.row = 0
         #: Pulls of that row that were called off, and how many of them were out at that time.
         self.called_off = self.in_flight = 0
-        #: Places that were called off after they had been handed out.
+        #: Positions that were called off after they had been handed out.
         self.paid: set[int] = set()
         #: Rewards that came before their turn, in unit scale; None for a pull that was called off.
         self.waiting: dict[int, float | None] = {}
@@ -134,18 +134,18 @@ class Round:
         self.lost: dict[int, float] = {}
         #: How many pulls of the row being played were told with their cost, and all that was told of costs.
         self.metered, self.metered_cost = 0, 0.0
-        #: Places from this one on cannot be paid for; infinite if all can.
+        #: Positions from this one on cannot be paid for; infinite if all can.
         self.barrier = float("inf")
         self._planned: list[float] = []
-        #: Places from this one on were never handed out.
+        #: Positions from this one on were never handed out.
         self.fresh = 0
-        #: The places that are out: until when, by the storage's clock, and the note of that.
+        #: The positions that are out: until when, by the storage's clock, and the note of that.
         self.leases: dict[int, tuple[float, str | None]] = {}
         #: No lease ends before this time, and none began after that one.
         self.soonest = float("inf")
         self.newest = float("-inf")
         self._returned: list[int] = []
-        #: Places before `fresh` that were never handed out: others overtook them.
+        #: Positions before `fresh` that were never handed out: others overtook them.
         self.skipped: set[int] = set()
 
     def counted_in_row(self) -> tuple[int, int]:
@@ -156,7 +156,7 @@ class Round:
         return self.folded - past - self.called_off, self.in_flight
 
     def look_at_limit(self, left: float, now: Callable[[Row], float]) -> None:
-        """Find from which place on nothing can be paid for with the money left.
+        """Find from which position on nothing can be paid for with the money left.
 
         Pulls of the row being played cost what they are expected to `now`, those after it what was expected when this
         was asked for the first time in the round.
@@ -179,62 +179,66 @@ class Round:
             each = (self._planned[number + 1] - self._planned[number]) / row.size
             self.barrier = self.ends[number] - row.size + afford(goal - self._planned[number], each, row.size)
 
-    def cost_at(self, place: int) -> float:
-        """What a place that has a reward has cost."""
-        cost = self.costs.get(place)
-        return self.row_of(place).price if cost is None else cost
+    def cost_at(self, position: int) -> float:
+        """What a position that has a reward has cost."""
+        cost = self.costs.get(position)
+        return self.row_of(position).price if cost is None else cost
 
-    def row_of(self, place: int) -> Row:
-        """The row that a place lies in."""
-        return self.rows[bisect_right(self.ends, place)]
+    def row_of(self, position: int) -> Row:
+        """The row that a position lies in."""
+        return self.rows[bisect_right(self.ends, position)]
 
-    def pull_at(self, place: int) -> tuple[Row, int]:
-        """Which pull is at a place: its row, and how many pulls of that arm at that fidelity came before."""
-        number = bisect_right(self.ends, place)
+    def pull_at(self, position: int) -> tuple[Row, int]:
+        """Which pull is at a position: its row, and how many pulls of that arm at that fidelity came before."""
+        number = bisect_right(self.ends, position)
         row = self.rows[number]
-        return row, row.start + place - self.ends[number] + row.size
+        return row, row.start + position - self.ends[number] + row.size
 
-    def told(self, place: int) -> bool:
-        """Whether a place has its result, or needs none any more."""
-        return place < self.folded or place in self.waiting
+    def told(self, position: int) -> bool:
+        """Whether a position has its result, or needs none any more."""
+        return position < self.folded or position in self.waiting
 
-    def was_out(self, place: int) -> bool:
-        """Whether a place was ever handed out."""
-        return place < self.fresh and place not in self.skipped
+    def was_out(self, position: int) -> bool:
+        """Whether a position was ever handed out."""
+        return position < self.fresh and position not in self.skipped
 
     def first_missing(self) -> int:
-        """The first place without a result."""
-        place = self.folded
-        while place in self.waiting:
-            place += 1
-        return place
+        """The first position without a result."""
+        position = self.folded
+        while position in self.waiting:
+            position += 1
+        return position
 
     def unfinished(self) -> list[int]:
-        """The places that were handed out and have no result."""
-        return [place for place in range(self.folded, self.fresh) if self.was_out(place) and place not in self.waiting]
+        """The positions that were handed out and have no result."""
+        return [
+            position
+            for position in range(self.folded, self.fresh)
+            if self.was_out(position) and position not in self.waiting
+        ]
 
     def loose(self) -> int:
-        """How many places have a reward in rows that are not yet complete."""
+        """How many positions have a reward in rows that are not yet complete."""
         if self.folded == self.size:
             return 0
         past = self.ends[self.row] - self.rows[self.row].size
         early = sum(reward is not None for reward in self.waiting.values())
         return self.folded - past - self.called_off + early
 
-    def lease(self, place: int, until: float, note: str | None = None) -> None:
-        """Note that a place is handed out, or still worked on, until a time; 0 takes it back."""
-        if place < self.folded or place in self.waiting or place >= self.size:
+    def lease(self, position: int, until: float, note: str | None = None) -> None:
+        """Note that a position is handed out, or still worked on, until a time; 0 takes it back."""
+        if position < self.folded or position in self.waiting or position >= self.size:
             return
-        if place >= self.fresh:
-            for skipped in range(self.fresh, place):
+        if position >= self.fresh:
+            for skipped in range(self.fresh, position):
                 heappush(self._returned, skipped)
                 self.skipped.add(skipped)
-            self.fresh = place + 1
+            self.fresh = position + 1
         elif self.skipped:
-            self.skipped.discard(place)
-        self.leases[place] = until, note
+            self.skipped.discard(position)
+        self.leases[position] = until, note
         if until <= 0.0:
-            self.give_back(place)
+            self.give_back(position)
             return
         if until < self.soonest:
             self.soonest = until
@@ -242,58 +246,62 @@ class Round:
         if began > self.newest:
             self.newest = began
 
-    def give_back(self, place: int) -> None:
-        """Make a place free to be handed out again."""
-        if self.leases.pop(place, None) is not None:
-            heappush(self._returned, place)
+    def give_back(self, position: int) -> None:
+        """Make a position free to be handed out again."""
+        if self.leases.pop(position, None) is not None:
+            heappush(self._returned, position)
 
     def expire(self, now: float) -> None:
-        """Take back the places whose lease is over."""
+        """Take back the positions whose lease is over."""
         if now < self.newest - _TOLERANCE_SECONDS:
             self._shorten(now)
         if now < self.soonest:
             return
-        for place in [place for place, (until, _) in self.leases.items() if until <= now]:
-            self.give_back(place)
+        for position in [position for position, (until, _) in self.leases.items() if until <= now]:
+            self.give_back(position)
         self.soonest = min((until for until, _ in self.leases.values()), default=float("inf"))
 
     def _shorten(self, now: float) -> None:
         """The clock went back since leases were given: none is to last longer than it was given for."""
-        for place, (until, note) in self.leases.items():
+        for position, (until, note) in self.leases.items():
             latest = now + _read_note(note)[0]
             if until > latest:
-                self.leases[place] = latest, note
+                self.leases[position] = latest, note
                 self.soonest = min(self.soonest, latest)
         self.newest = now
 
     def abandoned(self, is_gone: Callable[[int, str], bool]) -> list[int]:
-        """The places whose owners are gone, as a function of the place and the owner's name says."""
-        owners = [(place, _read_note(note)[1]) for place, (_, note) in self.leases.items()]
-        return [place for place, owner in owners if owner and is_gone(place, owner)]
+        """The positions whose owners are gone, as a function of the position and the owner's name says."""
+        owners = [(position, _read_note(note)[1]) for position, (_, note) in self.leases.items()]
+        return [position for position, owner in owners if owner and is_gone(position, owner)]
 
-    def next_place(self) -> int:
-        """The next place to hand out, or -1; it must be leased or the same one comes again."""
-        place = self._next_place()
-        return place if place < self.barrier else -1
+    def next_position(self) -> int:
+        """The next position to hand out, or -1; it must be leased or the same one comes again."""
+        position = self._next_position()
+        return position if position < self.barrier else -1
 
-    def _next_place(self) -> int:
+    def _next_position(self) -> int:
         if not self._returned and self.folded <= self.fresh < self.size and self.fresh not in self.waiting:
             return self.fresh
         returned = self._returned
         while returned:
-            place = returned[0]
-            if place in self.leases or self.told(place):
+            position = returned[0]
+            if position in self.leases or self.told(position):
                 heappop(returned)
                 continue
-            return place
+            return position
         while self.fresh < self.size and self.told(self.fresh):
             self.fresh += 1
         return self.fresh if self.fresh < self.size else -1
 
-    def next_place_where(self, may: Callable[[int], bool]) -> int:
-        """The next place to hand out of those that may be, or -1."""
-        free = [place for place in sorted(set(self._returned)) if place not in self.leases and not self.told(place)]
-        for place in (*free, *range(self.fresh, self.size)):
-            if not self.told(place) and may(place):
-                return int(place) if place < self.barrier else -1
+    def next_position_where(self, may: Callable[[int], bool]) -> int:
+        """The next position to hand out of those that may be, or -1."""
+        free = [
+            position
+            for position in sorted(set(self._returned))
+            if position not in self.leases and not self.told(position)
+        ]
+        for position in (*free, *range(self.fresh, self.size)):
+            if not self.told(position) and may(position):
+                return int(position) if position < self.barrier else -1
         return -1

@@ -42,7 +42,7 @@ __all__ = [
 
 #: Up to here notes, and the fields of a memory, are written as a whole, which is short enough.
 _SMALL, _FEW = 32, 2
-#: Characters that a number takes alone and with its place, and the word for places.
+#: Characters that a number takes alone and with its index, and the word for indices.
 _ALONE, _PLACED, _WORD = 16, 18, 12
 _LITTLE, _IS_LITTLE = np.dtype("<i8"), sys.byteorder == "little"
 #: Every so many rounds all notes are written; with a large memory every so many of its numbers.
@@ -50,7 +50,7 @@ _ROUNDS, _NUMBERS = 1000, 16
 
 
 class Change(TypedDict, total=False):
-    """What of an array has changed: numbers at some places, or all of them."""
+    """What of an array has changed: numbers at some indices, or all of them."""
 
     places: list[int]
     bits: Required[str]
@@ -138,9 +138,9 @@ class MemoryDiff:
             now = np.frombuffer(bits, np.int64)
         else:
             now = self._together(self._spare)
-        places = (now != self._known).nonzero()[0]
-        if places.size:
-            found["memory"] = self._differences(now, places)
+        at = (now != self._known).nonzero()[0]
+        if at.size:
+            found["memory"] = self._differences(now, at)
             self._known, self._spare = now, self._known
         return found
 
@@ -154,26 +154,26 @@ class MemoryDiff:
     def _differences(self, now: Ints, changed: Ints) -> dict[str, Change]:
         """What has changed by field."""
         found: dict[str, Change] = {}
-        bits, places = _hex(now[changed]), changed.tolist()
-        first, following = 0, places[0]
-        places.append(now.size)
+        bits, at = _hex(now[changed]), changed.tolist()
+        first, following = 0, at[0]
+        at.append(now.size)
         for name, start, end in self._spaces:
             if following >= end:
                 continue
-            last = bisect_left(places, end, first)
+            last = bisect_left(at, end, first)
             part, size = bits[16 * first : 16 * last], end - start
             if last - first == size:
                 found[name] = {"bits": part}
             elif _whole_is_shorter(last - first, size):
                 found[name] = {"bits": _hex(now[start:end])}
             else:
-                found[name] = {"places": [place - start for place in places[first:last]], "bits": part}
-            first, following = last, places[last]
+                found[name] = {"places": [index - start for index in at[first:last]], "bits": part}
+            first, following = last, at[last]
         return found
 
 
 def _whole_is_shorter(changed: int, size: int) -> bool:
-    """Whether an array takes less room than the places and the numbers that have changed."""
+    """Whether an array takes less room than the indices and the numbers that have changed."""
     return size <= _FEW or _PLACED * changed + _WORD >= _ALONE * size
 
 
@@ -185,10 +185,10 @@ def _hex(numbers: npt.NDArray[np.int64]) -> str:
 def _difference(old: bytes, new: bytes) -> Change:
     """What of one array has changed."""
     after = np.frombuffer(new, np.int64)
-    places = (np.frombuffer(old, np.int64) != after).nonzero()[0]
-    if _whole_is_shorter(places.size, after.size):
+    at = (np.frombuffer(old, np.int64) != after).nonzero()[0]
+    if _whole_is_shorter(at.size, after.size):
         return {"bits": _hex(after)}
-    return {"places": places.tolist(), "bits": _hex(after[places])}
+    return {"places": at.tolist(), "bits": _hex(after[at])}
 
 
 def shapes_of(state: State) -> dict[str, list[int]]:
@@ -296,9 +296,9 @@ def _patch_all(array: Any, name: str, oldest_first: list[Any]) -> None:
     if isinstance(oldest_first[0], list) or "places" not in oldest_first[0]:
         _patch(array, name, oldest_first.pop(0))
     if oldest_first:
-        # All at once: where a place has changed several times, NumPy leaves the last number there.
-        places = [place for changed in oldest_first for place in changed["places"]]
-        _patch(array, name, {"places": places, "bits": "".join([changed["bits"] for changed in oldest_first])})
+        # All at once: where an index has changed several times, NumPy leaves the last number there.
+        at = [index for changed in oldest_first for index in changed["places"]]
+        _patch(array, name, {"places": at, "bits": "".join([changed["bits"] for changed in oldest_first])})
 
 
 def _patch(array: Any, name: str, changed: Any) -> None:
@@ -308,12 +308,12 @@ def _patch(array: Any, name: str, changed: Any) -> None:
         return
     bits = np.frombuffer(bytes.fromhex(changed["bits"]), "<i8")
     numbers = array.reshape(-1).view(np.int64)
-    places = changed.get("places")
-    if places is None and bits.size != numbers.size:
+    at = changed.get("places")
+    if at is None and bits.size != numbers.size:
         raise StorageError(f"the log keeps {bits.size} numbers of {name!r}, this version of the policy {numbers.size}")
-    if places and max(places) >= numbers.size:
+    if at and max(at) >= numbers.size:
         raise StorageError(f"the log keeps more than the {numbers.size} numbers of {name!r} that this version has")
-    numbers[slice(None) if places is None else places] = bits
+    numbers[slice(None) if at is None else at] = bits
 
 
 def dump_state(state: State) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def read_marks(body: Mapping[str, Any], rows: int) -> list[int]:
 
 
 class Window(Round):
-    """The pulls that were planned and have not all counted, numbered by their place from the first row on."""
+    """The pulls that were planned and have not all counted, numbered by their position from the first row on."""
 
     __slots__ = ("_ready", "begins", "lasts", "marks")
 
@@ -47,7 +47,7 @@ class Window(Round):
         self.lasts: list[bool] = []
         #: Whether the next row to count is the first of its round.
         self.begins = True
-        #: Places before this one have their results, or need none.
+        #: Positions before this one have their results, or need none.
         self._ready = 0
 
     def add(self, rows: Sequence[Row], marks: Sequence[int], cut: bool) -> None:
@@ -89,41 +89,42 @@ class Window(Round):
         What was told of their costs is for `take_costs`.
         """
         row, mark, end = self.rows[self.row], self.marks[self.row], self.ends[self.row]
-        places = range(self.folded, end)
-        paid = sum(self.waiting[place] is None and place in self.paid for place in places)
+        positions = range(self.folded, end)
+        paid = sum(self.waiting[position] is None and position in self.paid for position in positions)
         self.begins = self.lasts[self.row]
         self.folded = end
         self.row += 1
-        return row, mark, [self.waiting.pop(place) for place in places], paid
+        return row, mark, [self.waiting.pop(position) for position in positions], paid
 
     def take_costs(self, start: int, rewards: Sequence[float | None]) -> list[tuple[bool, float | None, float]]:
         """What was told of the costs of a row that has counted: if it counts, its cost, what failed attempts cost."""
-        places = enumerate(rewards, start=start)
+        positions = enumerate(rewards, start=start)
         return [
-            (reward is not None, self.costs.pop(place, None), self.lost.pop(place, 0.0)) for place, reward in places
+            (reward is not None, self.costs.pop(position, None), self.lost.pop(position, 0.0))
+            for position, reward in positions
         ]
 
     def look_at_limit(self, left: float, now: Callable[[Row], float]) -> None:
         """Find from which row on nothing can be paid for with the money left; each costs what is expected `now`."""
-        self.barrier, place = float("inf"), self.folded
+        self.barrier, position = float("inf"), self.folded
         for row, _ in self.rows_out():
             left -= row.size * now(row)
             if left < 0.0:
-                self.barrier = place
+                self.barrier = position
                 return
-            place += row.size
+            position += row.size
 
     def call_off(self, arm: int, first: int) -> list[int]:
-        """Call off the places of an arm from one on, those that have a reward, too; returns them."""
+        """Call off the positions of an arm from one on, those that have a reward, too; returns them."""
         found: list[int] = []
         for row, end in zip(self.rows[self.row :], self.ends[self.row :], strict=True):
             if row.arm == arm:
                 found += range(max(end - row.size, first), end)
-        for place in found:
-            if (place not in self.waiting and self.was_out(place)) or self.waiting.get(place) is not None:
-                self.paid.add(place)
-            self.waiting[place] = None
-            self.leases.pop(place, None)
+        for position in found:
+            if (position not in self.waiting and self.was_out(position)) or self.waiting.get(position) is not None:
+                self.paid.add(position)
+            self.waiting[position] = None
+            self.leases.pop(position, None)
         return found
 
     def rows_out(self) -> list[tuple[Row, int]]:
@@ -132,10 +133,10 @@ class Window(Round):
 
     def cost_out(self, price: Callable[[Row], float]) -> float:
         """What the pulls are expected to cost that have not counted, by their prices, up to where money ends."""
-        place, total = self.folded, 0.0
+        position, total = self.folded, 0.0
         for row, _ in self.rows_out():
-            place += row.size
-            total += row.size * price(row) if place <= self.barrier else 0.0
+            position += row.size
+            total += row.size * price(row) if position <= self.barrier else 0.0
         return total
 
     def relabel(self, cells: dict[tuple[int, int], tuple[int, int]]) -> None:
@@ -150,11 +151,11 @@ class Window(Round):
         return 0, 0
 
     def loose(self) -> int:
-        """How many places have a reward that does not count yet."""
+        """How many positions have a reward that does not count yet."""
         return sum(reward is not None for reward in self.waiting.values())
 
     def _forget_counted(self) -> None:
-        """Number places from the first row on that has not counted."""
+        """Number positions from the first row on that has not counted."""
         past, gone = self.folded, self.row
         del self.rows[:gone], self.marks[:gone], self.lasts[:gone], self.ends[:gone]
         self.ends[:] = [end - past for end in self.ends]
@@ -163,12 +164,12 @@ class Window(Round):
         self._ready -= past
         self.fresh = max(0, self.fresh - past)
         self.barrier -= past
-        self.costs = {place - past: cost for place, cost in self.costs.items()}
-        self.lost = {place - past: cost for place, cost in self.lost.items()}
+        self.costs = {position - past: cost for position, cost in self.costs.items()}
+        self.lost = {position - past: cost for position, cost in self.lost.items()}
         self.folded = self.row = 0
-        self.leases = {place - past: lease for place, lease in self.leases.items() if place >= past}
-        self.waiting = {place - past: reward for place, reward in self.waiting.items()}
-        self.paid = {place - past for place in self.paid if place >= past}
-        self._returned[:] = [place - past for place in self._returned if place >= past]
+        self.leases = {position - past: lease for position, lease in self.leases.items() if position >= past}
+        self.waiting = {position - past: reward for position, reward in self.waiting.items()}
+        self.paid = {position - past for position in self.paid if position >= past}
+        self._returned[:] = [position - past for position in self._returned if position >= past]
         heapify(self._returned)
-        self.skipped = {place - past for place in self.skipped if place >= past}
+        self.skipped = {position - past for position in self.skipped if position >= past}
