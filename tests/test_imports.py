@@ -15,6 +15,8 @@ HERE = Path(__file__).parents[1]
 PACKAGE = HERE / "src" / "mfbandit"
 #: Most files of a folder, beside its door, and of the root, which has public doors of one file each.
 MOST, MOST_IN_ROOT = 12, 16
+#: Names of two classes each: their modules hold kernels, whose text a stored study remembers, and so keep them.
+TWO_CLASSES = {"PairMemory", "SumMemory", "Verdict"}
 #: Imports inside functions: who, of what, and why.
 LATE = {
     ("storage._open_storage", "storage._sql"): "loads SQLAlchemy",
@@ -107,6 +109,16 @@ class House:
         names = Counter(path.stem.lstrip("_") for path in self.modules.values() if path.name != "__init__.py")
         return [name for name, count in names.items() if count > 1]
 
+    def classes_of_one_name(self) -> list[str]:
+        """Names that two classes have, an underscore in front or not."""
+        names = Counter(
+            node.name.lstrip("_")
+            for path in self.modules.values()
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ClassDef)
+        )
+        return sorted(name for name, count in names.items() if count > 1)
+
     def crowded(self) -> list[str]:
         """Folders with too many files."""
         files = Counter(path.parent for path in self.modules.values() if path.name != "__init__.py")
@@ -170,6 +182,10 @@ def test_no_two_files_have_one_name(house: House) -> None:
     assert house.twins() == []
 
 
+def test_no_two_classes_have_one_name(house: House) -> None:
+    assert set(house.classes_of_one_name()) == TWO_CLASSES
+
+
 def test_no_folder_is_crowded(house: House) -> None:
     assert house.crowded() == []
 
@@ -210,7 +226,7 @@ def test_a_tree_that_keeps_the_rules_passes(tmp_path: Path) -> None:
     toy, written = build(tmp_path, GOOD), written_rooms(PAGE)
     assert written == [["errors", "_checks"], ["model"], ["study"], ["__init__"]]
     assert not any([toy.homeless(written), toy.upward(written), toy.through_walls(), toy.late()])
-    assert not any([toy.twins(), toy.crowded(), toy.without_door()])
+    assert not any([toy.twins(), toy.classes_of_one_name(), toy.crowded(), toy.without_door()])
 
 
 @pytest.mark.parametrize(
@@ -237,10 +253,13 @@ def test_a_way_through_the_wall_is_found(tmp_path: Path, text: str) -> None:
 
 def test_other_breaches_are_found(tmp_path: Path) -> None:
     many = {f"model/_part_{number}.py": "" for number in range(MOST)}
-    toy = build(tmp_path, GOOD | many | {"extra.py": "def late():\n    import toy.errors\n", "study/problem.py": ""})
+    late = "class Wrong: ...\ndef late():\n    import toy.errors\n"
+    again = "def make():\n    class _Wrong: ...\n"
+    toy = build(tmp_path, GOOD | many | {"extra.py": late, "study/problem.py": again})
     assert toy.homeless(written_rooms(PAGE)) == ["extra"]
     assert toy.late() == {("extra", "errors")}
     assert toy.twins() == ["problem"]
+    assert toy.classes_of_one_name() == ["Wrong"]
     assert toy.crowded() == ["toy/model"]
     assert build(tmp_path, {"study/__init__.py": "from toy.study._study import Study\n"}).without_door() == ["study"]
     assert build(tmp_path, {"study/__init__.py": '"""Study."""\ndef work(): ...\n'}).without_door() == ["study"]

@@ -20,7 +20,7 @@ try:
 except ImportError as error:
     raise MissingExtra("mfbandit.sklearn needs scikit-learn 1.6 or later: pip install 'mfbandit[sklearn]'") from error
 
-from mfbandit.search import Search, thawed, without_study
+from mfbandit.search import SearchRun, thawed, without_study
 
 __all__ = ["MultiFidelitySearchCV"]
 
@@ -251,7 +251,7 @@ class MultiFidelitySearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[
             raise InvalidInput("the estimator requires y to be passed, but the target y is None")
         self.scorer_ = check_scoring(self.estimator, scoring=self.scoring)
         X, y, groups = indexable(X, y, groups)
-        search = Search(self, X, y, groups, fit_params, self.scorer_, check_random_state(self.random_state))
+        search = SearchRun(self, X, y, groups, fit_params, self.scorer_, check_random_state(self.random_state))
         search.run()
         for name, value in search.attributes().items():
             setattr(self, name, value)

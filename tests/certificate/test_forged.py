@@ -10,7 +10,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.certificate import Certificate, load_certificate, read_certificate, verify
-from mfbandit.certificate._document import Entry
+from mfbandit.certificate._document import EvidenceEntry
 from mfbandit.certificate._statistics import part_fault
 from mfbandit.errors import InvalidInput, MfbanditError
 
@@ -191,7 +191,7 @@ def certificate_of(problem, numbers, **more):
         epsilon=0.0,
         answer=first,
         statistics=statistics,
-        evidence=tuple(Entry(arm, first, 5.0) for arm in others),
+        evidence=tuple(EvidenceEntry(arm, first, 5.0) for arm in others),
         retired={},
     )
     return made.to_json() | more
@@ -223,7 +223,8 @@ def pairs_of(finals, victories, answer="a", **more):
         statistics[arm] = {"pulls": [pulls], "sums": [ones], "squares": [ones], "deviations": [1.2 * least]}
     at = math.log((len(finals) - 1) / 0.05)
     evidence = tuple(
-        Entry(loser, winner, at, side(*won), side(*lost)) for loser, (winner, won, lost) in sorted(victories.items())
+        EvidenceEntry(loser, winner, at, side(*won), side(*lost))
+        for loser, (winner, won, lost) in sorted(victories.items())
     )
     made = Certificate(problem, mf.policy("mf-toptwo"), 0.05, 0.0, answer, statistics, evidence, {}, **more)
     return json.loads(json.dumps(made.to_json()))

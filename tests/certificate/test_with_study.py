@@ -7,7 +7,7 @@ import pytest
 
 import mfbandit as mf
 from mfbandit.certificate import Certificate, verify
-from mfbandit.certificate._document import Entry
+from mfbandit.certificate._document import EvidenceEntry
 from mfbandit.cli import main
 from mfbandit.study import verify_with_study
 
@@ -40,11 +40,13 @@ def invented(problem):
     numbers = {"a": (300, 270.0, 270.0, 30.0), "b": (300, 30.0, 30.0, 30.0)}
     parts = ("pulls", "sums", "squares", "deviations")
     statistics = {arm: {part: [x] for part, x in zip(parts, each, strict=True)} for arm, each in numbers.items()}
-    made = Certificate(problem, mf.policy("lucb-top"), 0.05, 0.0, "a", statistics, (Entry("b", "a", 5.0),), {})
+    made = Certificate(problem, mf.policy("lucb-top"), 0.05, 0.0, "a", statistics, (EvidenceEntry("b", "a", 5.0),), {})
     from mfbandit.confidence import arm_evidence
 
     least = arm_evidence(made.seen, made.state, 0, 1, 0.0)
-    made = Certificate(problem, mf.policy("lucb-top"), 0.05, 0.0, "a", statistics, (Entry("b", "a", least),), {})
+    made = Certificate(
+        problem, mf.policy("lucb-top"), 0.05, 0.0, "a", statistics, (EvidenceEntry("b", "a", least),), {}
+    )
     return made.to_json()
 
 

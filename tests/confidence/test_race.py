@@ -10,7 +10,7 @@ from scipy.integrate import quad
 import mfbandit as mf
 from mfbandit.confidence.race import Race, bet_count, blocks_at_least, log_student, weights
 from mfbandit.confidence.race._guards import least_step, typical_spread
-from mfbandit.confidence.race._rules import BETS, EFFECT_WEIGHTS, EFFECTS, Weights
+from mfbandit.confidence.race._rules import BETS, EFFECT_WEIGHTS, EFFECTS, ProcessWeights
 from mfbandit.confidence.race._student_paths import _log_limit, log_evidence, log_gate
 
 NAN = math.nan
@@ -160,7 +160,9 @@ def plain_student(race, a, b, start, z, caution, resolution):
 @pytest.mark.parametrize(("caution", "resolution"), [(0.0, None), (1.0, None), (2.0, 0.5)])
 def test_students_evidence_is_its_definition(caution, resolution, monkeypatch):
     # As with more than 50 arms, where leaders have a weight.
-    monkeypatch.setattr("mfbandit.confidence.race._race_data.weights", lambda arms, student, led: Weights(0.1, 0.3))
+    monkeypatch.setattr(
+        "mfbandit.confidence.race._race_data.weights", lambda arms, student, led: ProcessWeights(0.1, 0.3)
+    )
     rng = np.random.default_rng(6)
     reward = mf.Gaussian(caution=caution, resolution=resolution)
     problem = mf.Problem(4, [("only", 1.0)], reward=reward, blocks="unlimited")

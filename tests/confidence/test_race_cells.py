@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.confidence.race import Cells, Race, weights
+from mfbandit.confidence.race import LaneCells, Race, weights
 from mfbandit.confidence.race._student_paths import student_peaks
 from mfbandit.core import arrays, enlarged, new_state, observe_block, reward_at, with_deep_rows
 
@@ -35,7 +35,7 @@ def test_cells_and_tables_give_the_same_evidence(seed: int) -> None:
     values = np.empty(of_arm.size)
     for arm in range(52):
         values[of_arm == arm] = rewards[0, arm, : known[arm, 0]]
-    cells = Cells.in_order(52, of_arm, values)
+    cells = LaneCells.in_order(52, of_arm, values)
     table = Race(problem, [0], 0.05, 0.3, rewards, known, declared)
     sparse = Race(problem, [0], 0.05, 0.3, [cells], known, declared)
     np.testing.assert_array_equal(table.log_wrong(0), sparse.log_wrong(0))
@@ -78,7 +78,7 @@ def test_later_rewards_have_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -
             if number < count:
                 observe_block(state, arm, lane, 100.0 * number + 10.0 * lane + arm)
     for lane in range(2):
-        cells = Cells.of_blocks(state.blocks, lane, state.pulls[:, lane])
+        cells = LaneCells.of_blocks(state.blocks, lane, state.pulls[:, lane])
         for arm in range(5):
             count = counts.get((arm, lane), 0)
             expected = [100.0 * number + 10.0 * lane + arm for number in range(count)]

@@ -24,8 +24,8 @@ from sklearn.tree import DecisionTreeClassifier
 import mfbandit as mf
 from mfbandit.certificate import verify
 from mfbandit.errors import InvalidInput
-from mfbandit.search._measure import Job, Measured, Task
-from mfbandit.search._workers import Workers, fit_all
+from mfbandit.search._measure import FitScore, Job, Task
+from mfbandit.search._workers import FitWorkers, fit_all
 from mfbandit.sklearn import MultiFidelitySearchCV
 
 #: Tests end early, and say so on every line.
@@ -219,8 +219,8 @@ def test_a_backend_that_cannot_be_fed_gets_batches(iris, monkeypatch):
 
 
 def test_fits_keep_their_order():
-    workers = Workers(Task(*[None] * 13), 1)
+    workers = FitWorkers(Task(*[None] * 13), 1)
     jobs = [Job({}, str(k), None, k) for k in range(5)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mfbandit.search._workers.measure", lambda task, job: Measured(float(job.seed), 1))
+        patch.setattr("mfbandit.search._workers.measure", lambda task, job: FitScore(float(job.seed), 1))
         assert [one.score for one in fit_all(workers, jobs)] == [0.0, 1.0, 2.0, 3.0, 4.0]

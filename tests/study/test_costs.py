@@ -18,7 +18,7 @@ from mfbandit.study import Study, create_study, import_study, load_study
 from mfbandit.study._settings import Settings
 from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study.state.rounds._costs import Costs
-from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round import PlannedRow
 from mfbandit.study.state.rounds._round_record import dump_state
 from mfbandit.workers import Command, describe
 
@@ -202,7 +202,7 @@ def expected(problem: mf.Problem, paid: dict[tuple[int, int], list[float]]) -> l
     for (arm, fidelity), told in paid.items():
         for cost in told:
             price = costs.declared[arm][fidelity]
-            costs.count(Row(arm, fidelity, 1, 0, (arm, fidelity), price, price), cost)
+            costs.count(PlannedRow(arm, fidelity, 1, 0, (arm, fidelity), price, price), cost)
     costs.renew()
     return costs.expected
 

@@ -22,7 +22,7 @@ __all__ = [
     "VERSION",
     "WEIGHED",
     "Certificate",
-    "Entry",
+    "EvidenceEntry",
     "fingerprint_of",
 ]
 
@@ -33,7 +33,7 @@ STATISTICS = ("pulls", "sums", "squares", "deviations")
 
 
 @dataclass(frozen=True)
-class Entry:
+class EvidenceEntry:
     """What speaks against one arm."""
 
     arm: str
@@ -71,7 +71,7 @@ class Certificate:
     answer: str | None
     statistics: Mapping[str, Mapping[str, list[Any]]]
     """By arm in play: pulls, sums, sums of squares and deviations, one number per fidelity in use."""
-    evidence: tuple[Entry, ...]
+    evidence: tuple[EvidenceEntry, ...]
     """One entry per arm in play but the answer."""
     retired: Mapping[str, str]
     """Arms that were given up, and why."""
@@ -100,11 +100,11 @@ class Certificate:
             names[arm]: {part: getattr(state, part)[k].tolist() for part in STATISTICS}
             for k, arm in enumerate(view.arms)
         }
-        evidence: tuple[Entry, ...] = ()
+        evidence: tuple[EvidenceEntry, ...] = ()
         if view.best is not None:
             shown = [names[arm] for arm in view.arms]
             evidence = tuple(
-                Entry(shown[one.arm], shown[one.by], one.evidence, **_sides(one.record, shown))
+                EvidenceEntry(shown[one.arm], shown[one.by], one.evidence, **_sides(one.record, shown))
                 for one in view.victories
             )
         return cls(

@@ -13,7 +13,7 @@ from mfbandit.algorithms import Policy
 from mfbandit.certificate._claim_words import UNSHOWN, claim_of, listed, older_claim, without_bias
 from mfbandit.certificate._document import FORMAT, VERSION, fingerprint_of
 from mfbandit.certificate._measured import Measured
-from mfbandit.confidence.race import Cells, OpenArms, Race
+from mfbandit.confidence.race import LaneCells, OpenArms, Race
 from mfbandit.model import Bernoulli, Gaussian, Problem
 
 __all__ = ["BLOCKS", "BlockRound", "RaceCertificate"]
@@ -116,7 +116,7 @@ class RaceCertificate:
         counts = np.diff(np.minimum(np.cumsum(rows[:, 2]), units.size), prepend=0)
         arms, columns = (np.repeat(rows[:, column], counts) for column in (0, 1))
         cells = [
-            Cells.in_order(self.problem.n_arms, arms[columns == column], units[columns == column])
+            LaneCells.in_order(self.problem.n_arms, arms[columns == column], units[columns == column])
             for column in self.columns
         ]
         known = np.stack([lane.known for lane in cells], axis=1)

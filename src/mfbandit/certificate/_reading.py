@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mfbandit.algorithms import Policy, read_policy
-from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, WEIGHED, Certificate, Entry
+from mfbandit.certificate._document import FORMAT, STATISTICS, VERSION, WEIGHED, Certificate, EvidenceEntry
 from mfbandit.certificate._statistics import ACTIVE, ALL, read_count, read_number, read_side
 from mfbandit.confidence.pair import MOST_LEADERS, NEWEST
 from mfbandit.core import Goal
@@ -142,7 +142,7 @@ def _leaders(found: Any, arms: list[str], beaten: str, fidelities: int) -> Itera
         yield leader, read_side(rest, ALL, fidelities, f"leader {leader!r} in the entry of arm {beaten!r}")
 
 
-def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -> Iterator[Entry]:
+def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -> Iterator[EvidenceEntry]:
     """Read the evidence: one entry per arm but the answer, in the order of the arms."""
     if not isinstance(found, list):
         raise InvalidInput("evidence must be a list")
@@ -163,4 +163,4 @@ def _entries(found: Any, arms: list[str], answer: str | None, fidelities: int) -
                 what = f"the statistics of the {side} over arm {arm!r}"
                 sides[side] = read_side(one[side], (*ALL, *ACTIVE), fidelities, what)
         value = read_number(one["evidence"], f"the evidence against arm {arm!r}")
-        yield Entry(arm, by, value, **sides)
+        yield EvidenceEntry(arm, by, value, **sides)

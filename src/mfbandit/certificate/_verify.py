@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit.certificate._document import STATISTICS, Certificate, Entry
+from mfbandit.certificate._document import STATISTICS, Certificate, EvidenceEntry
 from mfbandit.certificate._race_document import RaceCertificate
 from mfbandit.certificate._reading import read_certificate
 from mfbandit.certificate._statistics import ACTIVE, ALL, Numbers, later_fault, part_fault, stream_fault
@@ -117,7 +117,7 @@ def _impossible(certificate: Certificate) -> Iterator[str]:
         yield from _impossible_leaders(certificate, entry, bounded)
 
 
-def _impossible_leaders(certificate: Certificate, entry: Entry, bounded: bool) -> Iterator[str]:
+def _impossible_leaders(certificate: Certificate, entry: EvidenceEntry, bounded: bool) -> Iterator[str]:
     """Rewards of leaders that no rewards can be, or that are no part of what their arms gave."""
     for leader, numbers in entry.leaders or ():
         what = f"the rewards of {leader!r} as a leader, in the evidence against arm {entry.arm!r},"
@@ -193,7 +193,7 @@ def _unproven(certificate: Certificate) -> Iterator[str]:
     return filter(None, (_evidence_fault(certificate, entry) for entry in certificate.evidence))
 
 
-def _evidence_fault(certificate: Certificate, entry: Entry) -> str:
+def _evidence_fault(certificate: Certificate, entry: EvidenceEntry) -> str:
     """Why the evidence against an arm is not what the entry says; nothing if it is."""
     loser, winner = certificate.indices[entry.arm], certificate.indices[entry.by]
     said = f"that {entry.by!r} beats {entry.arm!r}"

@@ -18,13 +18,13 @@ from mfbandit.judges._graders import Answering, Calls, Grader, Pace, called, che
 from mfbandit.judges.kept import GradeCache, Subject, content_key
 from mfbandit.model import RewardKind
 
-__all__ = ["HALF", "Grading", "Task"]
+__all__ = ["HALF", "Grading", "WantedGrade"]
 
 #: What a candidate scores against its own answer.
 HALF = 0.5
 
 
-class Task(NamedTuple):
+class WantedGrade(NamedTuple):
     """A grade that is wanted."""
 
     subject: Subject
@@ -97,14 +97,14 @@ class Grading:
         first, second = (low, high) if tossed else (high, low)
         return subject._replace(like=f"{first} {second}"), mine == first
 
-    def kept_under(self, task: Task, opponent: Subject | None) -> tuple[Subject, bool] | None:
+    def kept_under(self, task: WantedGrade, opponent: Subject | None) -> tuple[Subject, bool] | None:
         """Under which subject a grade is kept, and whether it is the candidate's own; None for one half."""
         kept = self.kept_as(task.subject, task.shares)
         if opponent is None:
             return kept, True
         return self.pair(kept, self.kept_as(opponent, task.shares))
 
-    def known(self, task: Task, opponent: Subject | None) -> float | None:
+    def known(self, task: WantedGrade, opponent: Subject | None) -> float | None:
         """The grade of an answer, if it is known."""
         needed = (task.subject, opponent or task.subject) if task.shares else ()
         if any(self.cache.answer(one) is None for one in needed):
@@ -116,7 +116,7 @@ class Grading:
         score = self.cache.grade(kept, task.grader.name)
         return score if score is None or own else 1.0 - score
 
-    def remember(self, task: Task, opponent: Subject | None, score: float) -> None:
+    def remember(self, task: WantedGrade, opponent: Subject | None, score: float) -> None:
         """Keep a grade that a log holds, as if it were paid for now."""
         found, grader = self.kept_under(task, opponent), task.grader
         if found is None:
@@ -128,7 +128,7 @@ class Grading:
         score = score if own else 1.0 - score
         self.cache.keep_grade(kept, grader.name, score, study=task.study, price=price)
 
-    def owed(self, task: Task, opponent: Subject | None) -> dict[Any, float]:
+    def owed(self, task: WantedGrade, opponent: Subject | None) -> dict[Any, float]:
         """What is still to be paid for a grade, answers apart, by what it is for."""
         grader, found = task.grader, self.kept_under(task, opponent)
         if found is None or self.cache.grade(found[0], grader.name) is not None:
@@ -173,14 +173,14 @@ class Grading:
 
     # Grades
 
-    async def grade(self, task: Task) -> float:
+    async def grade(self, task: WantedGrade) -> float:
         """The grade of an answer; made once."""
         if task.shares:  # the answer says under whose name its grade is kept
             await self.answer(task.subject, task.study)
         kept = self.kept_as(task.subject, task.shares)
         return await self._once(task._replace(subject=kept), (task.subject,))
 
-    async def prefer(self, task: Task, opponent: Subject) -> float:
+    async def prefer(self, task: WantedGrade, opponent: Subject) -> float:
         """How often an answer is preferred to an opponent's."""
         subject = task.subject
         for one in (subject, opponent) if task.shares else ():
@@ -193,7 +193,7 @@ class Grading:
         value = await self._once(task._replace(subject=kept), (subject, opponent) if first else (opponent, subject))
         return value if first else 1.0 - value
 
-    async def _once(self, task: Task, shown: Sequence[Subject]) -> float:
+    async def _once(self, task: WantedGrade, shown: Sequence[Subject]) -> float:
         """A grade that is there, or is being made, or that is asked for now."""
         subject, name = task.subject, task.grader.name
         key = self.cache.grade_key(subject, name)
@@ -209,7 +209,7 @@ class Grading:
         (self.account.equal if others else self.account.cached)[name] += task.grader.raters
         return score
 
-    async def _rated(self, task: Task, shown: Sequence[Subject]) -> float:
+    async def _rated(self, task: WantedGrade, shown: Sequence[Subject]) -> float:
         """Have answers graded by all raters, and keep the mean."""
         answers = [await self.answer(one, task.study) for one in shown]
         ratings = [self._rating(task, answers, rater) for rater in _raters(task.grader)]
@@ -224,7 +224,7 @@ class Grading:
         mean = math.fsum(scores) / len(scores)
         return self.cache.keep_grade(task.subject, task.grader.name, mean, study=task.study, price=0.0)
 
-    async def _rating(self, task: Task, answers: Sequence[Any], rater: int | None) -> float:
+    async def _rating(self, task: WantedGrade, answers: Sequence[Any], rater: int | None) -> float:
         """What one rater says."""
         subject, grader, name = task.subject, task.grader, task.grader.name
         known = self.cache.grade(subject, name, rater)
@@ -246,7 +246,7 @@ class Grading:
                 return score
         return await self._scored(task, call._replace(price=0.0), rater)
 
-    async def _scored(self, task: Task, call: Call, rater: int | None) -> float:
+    async def _scored(self, task: WantedGrade, call: Call, rater: int | None) -> float:
         """Have a score given, see that it is one, and keep it."""
         subject, name = task.subject, task.grader.name
 
@@ -256,7 +256,7 @@ class Grading:
         score = await self._call(task, call, checked)
         return self.cache.keep_grade(subject, name, score, study=task.study, price=call.price or 0.0, rater=rater)
 
-    async def _label(self, task: Task, rater: int | None) -> Any:
+    async def _label(self, task: WantedGrade, rater: int | None) -> Any:
         """The label of an item; made once."""
         subject, grader = task.subject, task.grader
         async with self.calls.lock("item", grader.name, subject.item, subject.draw, rater):
@@ -270,7 +270,7 @@ class Grading:
             call = Call(grader.label, (self.items[subject.item], *_number(rater)), grader.price)
             return await self._call(task, call, kept)
 
-    async def _call(self, task: Task, call: Call, take: Callable[[Any], Any]) -> Any:
+    async def _call(self, task: WantedGrade, call: Call, take: Callable[[Any], Any]) -> Any:
         """Call a grader at its pace, and take what it says; a call that fails is paid for, too."""
         grader, name, where = task.grader, task.grader.name, _where(task.subject)
         limit = None if call.price is None else self.calls.at_once[name]

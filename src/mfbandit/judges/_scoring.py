@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mfbandit.errors import InvalidInput, StorageError, StudyError
 from mfbandit.judges._equal_answers import EqualAnswers
-from mfbandit.judges._grading import Grading, Task
+from mfbandit.judges._grading import Grading, WantedGrade
 from mfbandit.judges._paid_study import told_pulls
 from mfbandit.judges._true_grades import EXPECTED, KEPT, Conditions, with_words
 from mfbandit.judges.kept import Subject, metered
@@ -104,7 +104,7 @@ class Scoring:
         grading.account.count(grader, task.subject.item, grading.answering.price)
         return score + self.present.get(pull.arm, 0.0)
 
-    async def _check_same(self, task: Task, same: str) -> None:
+    async def _check_same(self, task: WantedGrade, same: str) -> None:
         """Refuse a candidate that was not compared where nobody was asked: its difference there is not known."""
         await self.grading.answer(task.subject, task.study)
         if self.grading.kept_as(task.subject, True).like != same:
@@ -127,7 +127,7 @@ class Scoring:
         price = grading.answering.price
         return {("answer", name, subject.item): price for name in unmade if price} | grading.owed(task, opponent)
 
-    def _task(self, pull: Pull) -> tuple[Task, Subject | None, EqualAnswers | None]:
+    def _task(self, pull: Pull) -> tuple[WantedGrade, Subject | None, EqualAnswers | None]:
         """What a pull wants graded, the opponent if it is a preference, and who knows of equal answers."""
         item, opponent = self.conditions.of(pull)
         anew = self.conditions.truth == EXPECTED
@@ -135,7 +135,7 @@ class Scoring:
         race = self.races.get(pull.study)
         # Draws that have nothing in common must not share a grade; those of a race are on one item.
         shares = self.grading.answering.shares and pull.study not in self.unshared and (race is not None or not anew)
-        task = Task(subject, self.grading.graders[pull.fidelity], pull.study, self.kind, shares)
+        task = WantedGrade(subject, self.grading.graders[pull.fidelity], pull.study, self.kind, shares)
         return task, None if opponent is None else subject._replace(candidate=opponent), race
 
     # Studies
@@ -237,4 +237,4 @@ class Scoring:
 
     def _kept(self, problem: Problem, subject: Subject, opponent: Subject | None) -> float | None:
         grader = self.grading.graders[problem.fidelities[problem.truest].name]
-        return self.grading.known(Task(subject, grader, "", self.kind, self.grading.answering.shares), opponent)
+        return self.grading.known(WantedGrade(subject, grader, "", self.kind, self.grading.answering.shares), opponent)

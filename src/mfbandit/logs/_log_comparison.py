@@ -189,7 +189,7 @@ def compare_table(
     unit = table.in_units(lower_is_better)
     means = unit.mean(axis=1)
     order = np.argsort(-means, kind="stable").tolist()
-    pairs = _Pairs(unit, judgement(once), math.log(delta), epsilon / (high - low))
+    pairs = _PairEvidence(unit, judgement(once), math.log(delta), epsilon / (high - low))
     rivals = tuple(pairs.rival(order[0], b, table, high - low) for b in order[1:])
     tied = tuple(table.systems[b] for b in order[1:] if math.isclose(means[b], means[order[0]], abs_tol=1e-12))
     best = order[0]
@@ -208,7 +208,7 @@ def compare_table(
     )
 
 
-class _Pairs:
+class _PairEvidence:
     """What is shown about pairs of systems."""
 
     def __init__(self, unit: Floats, judge: Judgement, log_delta: float, epsilon: float) -> None:

@@ -76,7 +76,7 @@ def _table_rows(
             yield LogRow(system, item, {layout.metric: values[layout.score]}, where)
 
 
-class _Layout(NamedTuple):
+class _TableColumns(NamedTuple):
     """Where things stand in a table; without a system every column but the item's is one."""
 
     item: int
@@ -85,7 +85,7 @@ class _Layout(NamedTuple):
     metric: str
 
 
-def _layout(header: Sequence[str], what: str, metric: str | None) -> _Layout:
+def _layout(header: Sequence[str], what: str, metric: str | None) -> _TableColumns:
     """Find the columns by their names."""
     if len(header) < 2:
         raise InvalidInput(f"{what}: its first line must name columns, such as item,system,score; got {header}")
@@ -101,7 +101,7 @@ def _layout(header: Sequence[str], what: str, metric: str | None) -> _Layout:
                 f"{what} has no column of the system (system, model, ...), so that every column but {header[item]!r} "
                 f"is a system, and there is no metric {metric!r} to choose"
             )
-        return _Layout(item, None, -1, "score")
+        return _TableColumns(item, None, -1, "score")
     if item is None:
         raise InvalidInput(f"{what} has no column of the item; call it one of {', '.join(ITEMS)}; got {header}")
     score = _column(header, SCORES) if metric is None else header.index(metric) if metric in header else None
@@ -110,7 +110,7 @@ def _layout(header: Sequence[str], what: str, metric: str | None) -> _Layout:
         raise InvalidInput(
             f"{what} has no column {wanted!r}{closest(wanted, header)}; name one of {header} by --metric"
         )
-    return _Layout(item, system, score, metric or "score")
+    return _TableColumns(item, system, score, metric or "score")
 
 
 def _name(value: Any, where: str, what: str) -> str:

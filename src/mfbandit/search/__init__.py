@@ -7,7 +7,7 @@ the rooms above it in CONTRIBUTING.md.
 """
 
 from mfbandit.search._pickling import thawed, without_study
-from mfbandit.search._search import Search
+from mfbandit.search._search import SearchRun
 from mfbandit.search._splits import subset
 
-__all__ = ["Search", "subset", "thawed", "without_study"]
+__all__ = ["SearchRun", "subset", "thawed", "without_study"]

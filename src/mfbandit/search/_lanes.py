@@ -16,7 +16,7 @@ from mfbandit.search._rungs import Rung, read_biases
 from mfbandit.search._search_pilot import check_repeats, forecast_saving, pilot_size, run_pilot, worth_a_pilot
 
 if TYPE_CHECKING:
-    from mfbandit.search._search import Search
+    from mfbandit.search._search import SearchRun
 
 __all__ = ["Lanes", "choose_lanes"]
 
@@ -56,7 +56,7 @@ class Lanes:
         )
 
 
-def choose_lanes(search: Search) -> Lanes:
+def choose_lanes(search: SearchRun) -> Lanes:
     """The rungs of a search that may pay, with what is known of their biases."""
     wanted, lanes = search.chosen.biases, search.lanes
     if isinstance(wanted, str):
@@ -87,7 +87,7 @@ def _bounded(known: Calibration, lanes: Lanes) -> Lanes:
     return replace(lanes, biases=biases, pair_biases=pairs)
 
 
-def _calibrated(search: Search) -> Lanes:
+def _calibrated(search: SearchRun) -> Lanes:
     """The lanes with bounds from a pilot, if one is likely to pay; otherwise the truest alone."""
     chosen = search.chosen
     repeats = check_repeats(chosen.pilot_repeats)
@@ -114,7 +114,7 @@ def _calibrated(search: Search) -> Lanes:
     return _forecast(search, lanes, scores) if search.policy.on_blocks else lanes
 
 
-def _forecast(search: Search, lanes: Lanes, scores: Any) -> Lanes:
+def _forecast(search: SearchRun, lanes: Lanes, scores: Any) -> Lanes:
     """The truest lane, and the cheap one that is likely to save most, if any does."""
     last = len(lanes.rungs) - 1
     needed = math.log(2.0 * len(search.names) / search.chosen.delta)
@@ -128,13 +128,13 @@ def _forecast(search: Search, lanes: Lanes, scores: Any) -> Lanes:
     return lanes.keep([best, last]) if savings[best] >= _LEAST_SAVING else lanes.truest
 
 
-def _is_tried(search: Search, lanes: Lanes, rung: int) -> bool:
+def _is_tried(search: SearchRun, lanes: Lanes, rung: int) -> bool:
     """Whether fits at a rung can pay: a race of few candidates tries only what costs next to nothing."""
     last = len(lanes.rungs) - 1
     return not search.policy.on_blocks or rung == last or lanes.costs[rung] <= TRIED * lanes.costs[last]
 
 
-def _tried(search: Search, lanes: Lanes) -> Lanes:
+def _tried(search: SearchRun, lanes: Lanes) -> Lanes:
     """Leave out what is too expensive to pay, and say so."""
     kept = [m for m in range(len(lanes.rungs)) if _is_tried(search, lanes, m)]
     costly = [rung.name for m, rung in enumerate(lanes.rungs) if m not in kept]
@@ -146,7 +146,7 @@ def _tried(search: Search, lanes: Lanes) -> Lanes:
     return lanes.keep(kept)
 
 
-def _useful(search: Search, lanes: Lanes) -> Lanes:
+def _useful(search: SearchRun, lanes: Lanes) -> Lanes:
     """Drop rungs that are never used, or may be off by so much (half the range) that they tell nothing."""
     span = math.inf if isinstance(search.reward, Gaussian) else search.reward.span
     last = len(lanes.rungs) - 1

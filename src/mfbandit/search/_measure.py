@@ -17,11 +17,11 @@ from mfbandit.search._candidates import Candidate
 from mfbandit.search._rungs import SAMPLES, Rung
 from mfbandit.search._splits import Split, Splitter, check_split, subset
 
-__all__ = ["Job", "Measured", "Task", "measure"]
+__all__ = ["FitScore", "Job", "Task", "measure"]
 
 
 @dataclass(frozen=True)
-class Measured:
+class FitScore:
     """What a pull gave."""
 
     score: float
@@ -67,7 +67,7 @@ class Task:
     train_scores: bool = False
 
 
-def measure(task: Task, job: Job) -> Measured:
+def measure(task: Task, job: Job) -> FitScore:
     """Fit a candidate at a rung on a split, and score it on the rest."""
     train, test = _split(task, job)
     params = dict(job.candidate)
@@ -81,7 +81,7 @@ def measure(task: Task, job: Job) -> Measured:
     except Exception:
         if task.error_score == "raise":
             raise
-        found = Measured(float(task.error_score), len(train))
+        found = FitScore(float(task.error_score), len(train))
     return replace(found, score=_checked(task, found.score, job.name, job.rung))
 
 
@@ -95,7 +95,7 @@ def _split(task: Task, job: Job) -> Split:
     return train, test
 
 
-def _fit_and_score(task: Task, fitted: Any, train: Any, test: Any) -> Measured:
+def _fit_and_score(task: Task, fitted: Any, train: Any, test: Any) -> FitScore:
     count = _num_samples(task.X)
     fit_params = {key: _sliced(value, train, count) for key, value in task.fit_params.items()}
     X = _rows(task.estimator, task.X, train, train)
@@ -108,7 +108,7 @@ def _fit_and_score(task: Task, fitted: Any, train: Any, test: Any) -> Measured:
     score = _number(task.scorer(fitted, held_out, *unseen))
     done = time.perf_counter()
     trained = _number(task.scorer(fitted, X, *seen)) if task.train_scores else math.nan
-    return Measured(score, len(train), ready - started, done - ready, trained)
+    return FitScore(score, len(train), ready - started, done - ready, trained)
 
 
 def _rows(estimator: Any, X: Any, rows: Any, columns: Any) -> Any:

@@ -21,15 +21,15 @@ from mfbandit.formatting import amount
 from mfbandit.model import Bounded, Fidelity, Gaussian, Problem, Pull
 from mfbandit.search._candidates import Candidate, candidate_names, list_candidates
 from mfbandit.search._lanes import Lanes, choose_lanes
-from mfbandit.search._measure import Job, Measured, Task
+from mfbandit.search._measure import FitScore, Job, Task
 from mfbandit.search._rungs import SAMPLES, Rung, list_rungs, with_costs
 from mfbandit.search._scorers import EVERYTHING, error_score, good_enough, reward_kind, score_limits
 from mfbandit.search._search_results import Fits, best_score, how_it_ended, results_table, spread, standing
 from mfbandit.search._splits import classes_of, make_splits
-from mfbandit.search._workers import Workers, default_width, fit_all
+from mfbandit.search._workers import FitWorkers, default_width, fit_all
 from mfbandit.study import Result, Study, create_study
 
-__all__ = ["Search"]
+__all__ = ["SearchRun"]
 
 #: A round of a race has a fit of every candidate left, so that they can run at once.
 _POLICY = "mf-race"
@@ -44,7 +44,7 @@ _RUNGS = 3
 _LEASE_SECONDS = 1e9
 
 
-class Search:
+class SearchRun:
     """One call of `MultiFidelitySearchCV.fit`."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Search:
         self.epsilon = good_enough(chosen.epsilon, self.reward)
         self.policy: Policy = policy(_POLICY if chosen.policy is None else chosen.policy)
         self.task = self._task(X, y, groups, fit_params, scorer)
-        self.workers = Workers(self.task, chosen.n_jobs)
+        self.workers = FitWorkers(self.task, chosen.n_jobs)
         self.candidates = list_candidates(chosen.param_grid, chosen.param_distributions, chosen.n_candidates, random)
         self.names = candidate_names(self.candidates)
         rungs = self._rungs()
@@ -83,7 +83,7 @@ class Search:
         self.samples = 0
         self.measured: Fits = defaultdict(dict)
         self.asked: dict[tuple[str, str], list[int]] = defaultdict(list)
-        self.known: dict[tuple[str, int], Measured] = {}
+        self.known: dict[tuple[str, int], FitScore] = {}
         if self.reward is EVERYTHING and len(self.names) > 1:
             self._measure_everything()
         # Before a pilot costs anything.
@@ -251,7 +251,7 @@ class Search:
         split = self.splits.listed[block or 0] if self.splits.listed else None
         return Job(self.candidates[self.names.index(name)], name, rung, seed, split)
 
-    def _take(self, pull: Pull, one: Measured) -> None:
+    def _take(self, pull: Pull, one: FitScore) -> None:
         # When the answer is known, fits that run need not count.
         if not self.study.done:
             self.study.tell(pull, one.score)
@@ -290,13 +290,13 @@ class Search:
             for cell, fits in self.measured.items()
         }
 
-    def fit_all(self, jobs: list[Job]) -> list[Measured]:
+    def fit_all(self, jobs: list[Job]) -> list[FitScore]:
         """Make fits that are known beforehand, and count them."""
         found = fit_all(self.workers, jobs)
         self._count(found)
         return found
 
-    def _count(self, measured: list[Measured]) -> None:
+    def _count(self, measured: list[FitScore]) -> None:
         self.fits += len(measured)
         self.samples += sum(one.samples for one in measured)
 

@@ -15,7 +15,7 @@ from mfbandit.calibration import Calibration, calibrate
 from mfbandit.search._rungs import Rung
 
 if TYPE_CHECKING:
-    from mfbandit.search._search import Search
+    from mfbandit.search._search import SearchRun
 
 __all__ = ["NOISE_RISK", "check_repeats", "forecast_saving", "pilot_size", "run_pilot", "worth_a_pilot"]
 
@@ -54,7 +54,7 @@ def worth_a_pilot(candidates: int, size: int) -> bool:
     return candidates >= 2 * size
 
 
-def run_pilot(search: Search, rungs: Sequence[Rung], size: int, repeats: int) -> tuple[Calibration, Scores]:
+def run_pilot(search: SearchRun, rungs: Sequence[Rung], size: int, repeats: int) -> tuple[Calibration, Scores]:
     """Measure some candidates at all rungs, and bound the bias of each rung.
 
     A candidate is measured on the same splits at all rungs, and each candidate on splits of its own. On blocks, where

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mfbandit.search._candidates import Candidate, result_columns
-from mfbandit.search._measure import Measured
+from mfbandit.search._measure import FitScore
 from mfbandit.search._rungs import Rung
 from mfbandit.study import ArmResult, Result, View
 
 __all__ = ["Fits", "best_score", "how_it_ended", "results_table", "spread", "standing"]
 
 #: What single fits gave, by split, of each candidate at each fidelity.
-Fits = dict[tuple[str, str], dict[int, Measured]]
+Fits = dict[tuple[str, str], dict[int, FitScore]]
 
 
 def best_score(name: str, rungs: Sequence[Rung], fits: Fits) -> float:
@@ -60,7 +60,7 @@ def results_table(
     return table
 
 
-def _columns(name: str, single: list[dict[int, Measured]], value: Callable[[Measured], float]) -> dict[str, Any]:
+def _columns(name: str, single: list[dict[int, FitScore]], value: Callable[[FitScore], float]) -> dict[str, Any]:
     """Mean and standard deviation of something over the splits on which each candidate was fitted."""
     known = [[value(one) for one in fits.values()] for fits in single]
     return {
@@ -70,7 +70,7 @@ def _columns(name: str, single: list[dict[int, Measured]], value: Callable[[Meas
 
 
 def _scores(
-    name: str, single: list[dict[int, Measured]], shared: bool, value: Callable[[Measured], float]
+    name: str, single: list[dict[int, FitScore]], shared: bool, value: Callable[[FitScore], float]
 ) -> dict[str, Any]:
     """Scores by split, NaN where a candidate was not fitted, and their mean and standard deviation."""
     found: dict[str, Any] = {}

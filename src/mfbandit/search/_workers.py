@@ -14,20 +14,20 @@ from joblib import effective_n_jobs, parallel_config
 from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 
-from mfbandit.search._measure import Job, Measured, Task, measure
+from mfbandit.search._measure import FitScore, Job, Task, measure
 
-__all__ = ["Workers", "default_width", "fit_all"]
+__all__ = ["FitWorkers", "default_width", "fit_all"]
 
 #: Larger arrays are written to a file once, from which all workers read. Estimators get copies of some rows, never the
 #: file, so that it may be read-only.
 _SENT = 1 << 14
 #: Takes what came of a job, in the order in which jobs end.
-Take = Callable[[Any, Measured], None]
+Take = Callable[[Any, FitScore], None]
 #: Gives up to so many more jobs, each with a mark by which it is known.
 More = Callable[[int], Sequence[tuple[Any, Job]]]
 
 
-class Settings(NamedTuple):
+class WorkerSettings(NamedTuple):
     """What a worker takes over from the process that runs the search."""
 
     sklearn: dict[str, Any]
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
     """The backend and the number of jobs for fits that themselves run in parallel."""
 
 
-class Workers:
+class FitWorkers:
     """Makes fits, so many at once, by the backend of joblib that is active."""
 
     def __init__(self, task: Task, n_jobs: int | None) -> None:
@@ -69,7 +69,7 @@ class Workers:
     def _run_fed(self, backend: Any, more: More, take: Take) -> None:
         """Keep one fit more than there are workers with the backend, so that none waits for the next."""
         ended: SimpleQueue[tuple[Any, Any]] = SimpleQueue()
-        settings = Settings(get_config(), os.getpid(), list(warnings.filters), backend.get_nested_backend())
+        settings = WorkerSettings(get_config(), os.getpid(), list(warnings.filters), backend.get_nested_backend())
         out = 0
         while True:
             for mark, job in more(max(0, self.count + 1 - out)):
@@ -105,10 +105,10 @@ def default_width(workers: int) -> int:
     return max(1, 2 * workers - 1)
 
 
-def fit_all(workers: Workers, jobs: Sequence[Job]) -> list[Measured]:
+def fit_all(workers: FitWorkers, jobs: Sequence[Job]) -> list[FitScore]:
     """Make fits that are all known beforehand; in their order."""
     waiting = list(enumerate(jobs))[::-1]
-    found: dict[int, Measured] = {}
+    found: dict[int, FitScore] = {}
 
     def more(count: int) -> list[tuple[int, Job]]:
         return [waiting.pop() for _ in range(min(count, len(waiting)))]
@@ -121,7 +121,7 @@ def _put(ended: SimpleQueue[tuple[Any, Any]], mark: Any, result: Any) -> None:
     ended.put((mark, result))
 
 
-def _measure_there(task: Task, job: Job, settings: Settings) -> Measured:
+def _measure_there(task: Task, job: Job, settings: WorkerSettings) -> FitScore:
     """Make a fit in a worker, as it would be made here."""
     backend, n_jobs = settings.nested
     with config_context(**settings.sklearn), parallel_config(backend=backend, n_jobs=n_jobs), ExitStack() as stack:

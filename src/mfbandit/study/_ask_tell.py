@@ -18,7 +18,7 @@ from mfbandit.model import Outcome, Pull
 from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, Record, Storage
 from mfbandit.study._lease_owner import Owners, this_process
 from mfbandit.study._policy_digest import PolicyCode
-from mfbandit.study._reward_check import OutcomeCheck, Report, as_cost, check_lease, plain_text
+from mfbandit.study._reward_check import OutcomeCheck, PullReport, as_cost, check_lease, plain_text
 from mfbandit.study._settings import Header
 from mfbandit.study.state._replica import Replica
 from mfbandit.study.state.rounds._costs import outcome_text
@@ -169,7 +169,7 @@ class AskTell(Replica):
             Whether it counts; not if the pull already has a result.
         """
         lost = as_cost(cost)
-        return self._report([Report(pull, self._number(pull), lost, FAILURE, plain_text(reason), lost)])[0]
+        return self._report([PullReport(pull, self._number(pull), lost, FAILURE, plain_text(reason), lost)])[0]
 
     def heartbeat(self, pulls: Iterable[Pull], *, lease_seconds: float | None = None) -> list[Pull]:
         """Say that pulls are still being worked on; returns those that are still wanted."""
@@ -241,7 +241,7 @@ class AskTell(Replica):
             self._study_state.round.give_back(position)
         return bool(positions)
 
-    def _report(self, reports: Sequence[Report]) -> list[bool]:
+    def _report(self, reports: Sequence[PullReport]) -> list[bool]:
         """Enter what became of pulls, and plan the next round if that completes this one."""
         verdicts: list[int] = []
 

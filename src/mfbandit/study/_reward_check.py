@@ -14,7 +14,16 @@ from mfbandit.errors import InvalidInput, RewardError
 from mfbandit.model import Outcome, Problem, Pull, RewardKind
 from mfbandit.storage import RESULT, json_text
 
-__all__ = ["OneOffCost", "OutcomeCheck", "Report", "RewardCheck", "as_cost", "check_lease", "plain_text", "work_text"]
+__all__ = [
+    "OneOffCost",
+    "OutcomeCheck",
+    "PullReport",
+    "RewardCheck",
+    "as_cost",
+    "check_lease",
+    "plain_text",
+    "work_text",
+]
 
 #: Gaussian rewards beyond this would overflow when squared and summed.
 _HUGE = 1e150
@@ -70,7 +79,7 @@ class OneOffCost(float):
     __slots__ = ()
 
 
-class Report(NamedTuple):
+class PullReport(NamedTuple):
     """What became of a pull."""
 
     pull: Pull | int
@@ -94,7 +103,7 @@ class OutcomeCheck:
         #: The names of fidelities whose cost must be told.
         self.measured = {m: one.name for m, one in enumerate(problem.fidelities) if one.measured is not None}
 
-    def __call__(self, found: Any, pull: Pull | int, number: int) -> Report:
+    def __call__(self, found: Any, pull: Pull | int, number: int) -> PullReport:
         """Check what an evaluation of a pull, which has this number, brings."""
         cost = note = work = None
         lost = 0.0
@@ -107,7 +116,7 @@ class OutcomeCheck:
         reward = self._reward(found)
         if self.measured and isinstance(pull, Pull):
             self.check_told(pull.fidelity_index, cost)
-        return Report(pull, number, reward, RESULT, note, cost, work, lost)
+        return PullReport(pull, number, reward, RESULT, note, cost, work, lost)
 
     def check_told(self, fidelity: int, cost: float | None) -> None:
         """Refuse a reward without its cost where nobody else knows it."""

@@ -22,12 +22,12 @@ from mfbandit.cli.commands._simulate_command import simulate
 from mfbandit.cli.commands._study_commands import ask, best, export, fail, import_, retry, status, tell
 from mfbandit.cli.commands._verify_command import verify
 
-__all__ = ["COMMANDS", "Command"]
+__all__ = ["COMMANDS", "Subcommand"]
 
 LOOK, LOGS, STUDIES, RESEARCH = "Look around", "Logs", "Studies", "Simulations and theory"
 
 
-class Command(NamedTuple):
+class Subcommand(NamedTuple):
     """A command: its function, the panel of the help it stands in, its name if not the function's.
 
     Settings are those of the parser of its arguments.
@@ -42,30 +42,30 @@ class Command(NamedTuple):
 #: A reward may be negative: what is no option is an argument.
 _NUMBERS = {"ignore_unknown_options": True}
 
-COMMANDS: list[Command] = [
-    Command(demo, LOOK),
-    Command(instances, LOOK),
-    Command(policies, LOOK),
-    Command(compare, LOGS),
-    Command(run, STUDIES),
-    Command(status, STUDIES),
-    Command(best, STUDIES),
-    Command(ask, STUDIES),
-    Command(tell, STUDIES, settings=_NUMBERS),
-    Command(fail, STUDIES),
-    Command(retry, STUDIES),
-    Command(extend, STUDIES),
-    Command(reprice, STUDIES),
-    Command(widen, STUDIES),
-    Command(add_arm, STUDIES, "add-arm"),
-    Command(retire, STUDIES),
-    Command(serve, STUDIES),
-    Command(report, STUDIES),
-    Command(verify, STUDIES),
-    Command(export, STUDIES),
-    Command(import_, STUDIES, "import"),
-    Command(simulate, RESEARCH),
-    Command(forecast, RESEARCH),
-    Command(bounds, RESEARCH),
-    Command(reproduce, RESEARCH),
+COMMANDS: list[Subcommand] = [
+    Subcommand(demo, LOOK),
+    Subcommand(instances, LOOK),
+    Subcommand(policies, LOOK),
+    Subcommand(compare, LOGS),
+    Subcommand(run, STUDIES),
+    Subcommand(status, STUDIES),
+    Subcommand(best, STUDIES),
+    Subcommand(ask, STUDIES),
+    Subcommand(tell, STUDIES, settings=_NUMBERS),
+    Subcommand(fail, STUDIES),
+    Subcommand(retry, STUDIES),
+    Subcommand(extend, STUDIES),
+    Subcommand(reprice, STUDIES),
+    Subcommand(widen, STUDIES),
+    Subcommand(add_arm, STUDIES, "add-arm"),
+    Subcommand(retire, STUDIES),
+    Subcommand(serve, STUDIES),
+    Subcommand(report, STUDIES),
+    Subcommand(verify, STUDIES),
+    Subcommand(export, STUDIES),
+    Subcommand(import_, STUDIES, "import"),
+    Subcommand(simulate, RESEARCH),
+    Subcommand(forecast, RESEARCH),
+    Subcommand(bounds, RESEARCH),
+    Subcommand(reproduce, RESEARCH),
 ]

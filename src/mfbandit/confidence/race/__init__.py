@@ -2,7 +2,7 @@
 
 from mfbandit.confidence.race._bets import bet, capital, impossible, null_mean, outcome, start
 from mfbandit.confidence.race._bounded_paths import contradicts_range, leader_paths, pair_paths
-from mfbandit.confidence.race._cells import Cells
+from mfbandit.confidence.race._cells import LaneCells
 from mfbandit.confidence.race._guards import Guards
 from mfbandit.confidence.race._lane import Lane
 from mfbandit.confidence.race._race import Race
@@ -25,9 +25,9 @@ __all__ = [
     "BLOCKS_WITHOUT_NOISE",
     "LEAST_SQUARES",
     "STUDENT_LED",
-    "Cells",
     "Guards",
     "Lane",
+    "LaneCells",
     "OpenArms",
     "Race",
     "ascending",

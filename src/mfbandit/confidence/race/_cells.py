@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mfbandit.core import Blocks
 
-__all__ = ["Cells", "portions", "stretches"]
+__all__ = ["LaneCells", "portions", "stretches"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ _CELLS = 2_000_000
 
 
 @dataclass(frozen=True)
-class Cells:
+class LaneCells:
     """Rewards of K arms, one after the other, in unit scale; NaN for cells that could not be had."""
 
     values: Floats
@@ -36,13 +36,13 @@ class Cells:
     """How many each arm has, (K,)."""
 
     @classmethod
-    def of_table(cls, rewards: Floats, known: Ints) -> Cells:
+    def of_table(cls, rewards: Floats, known: Ints) -> LaneCells:
         """The cells of a table (K, n)."""
         arms, blocks = rewards.shape
         return cls(np.ascontiguousarray(rewards).ravel(), blocks * np.arange(arms), known)
 
     @classmethod
-    def of_blocks(cls, blocks: Blocks, lane: int, known: Ints) -> Cells:
+    def of_blocks(cls, blocks: Blocks, lane: int, known: Ints) -> LaneCells:
         """The cells of a lane of a state."""
         held = blocks.rewards.shape[2]
         within = np.arange(held) < known[:, None]
@@ -57,7 +57,7 @@ class Cells:
         return cls(values, starts, known.copy())
 
     @classmethod
-    def in_order(cls, arms: int, of_arm: Ints, rewards: Floats) -> Cells:
+    def in_order(cls, arms: int, of_arm: Ints, rewards: Floats) -> LaneCells:
         """The cells of rewards in the order in which they were asked for, and the arm of each."""
         known = np.bincount(of_arm, minlength=arms)
         return cls(rewards[np.argsort(of_arm, kind="stable")], np.cumsum(known) - known, known)

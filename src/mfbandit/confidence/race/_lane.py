@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit.confidence.race._cells import Cells, portions
+from mfbandit.confidence.race._cells import LaneCells, portions
 
 __all__ = ["Lane"]
 
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int64]
 class Lane:
     """The cells of one fidelity, in unit scale (K arms, n positions)."""
 
-    given: Floats | Cells
+    given: Floats | LaneCells
     """Rewards as cells, or as a table (K, n); NaN for cells that could not be had, and beyond what is known."""
     known: Ints
     """How many positions of each arm are known, (K,)."""
@@ -52,14 +52,14 @@ class Lane:
         return np.maximum(self.joined[winners], self.joined[losers])
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> LaneCells:
         """The rewards, arm after arm."""
-        return self.given if isinstance(self.given, Cells) else Cells.of_table(self.given, self.known)
+        return self.given if isinstance(self.given, LaneCells) else LaneCells.of_table(self.given, self.known)
 
     @cached_property
     def rewards(self) -> Floats:
         """The same as a table, (K, n)."""
-        if isinstance(self.given, Cells):
+        if isinstance(self.given, LaneCells):
             return self.given.rows(np.arange(self.known.size), 0, self.given.blocks)
         return self.given
 

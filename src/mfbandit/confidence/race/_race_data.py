@@ -11,10 +11,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from mfbandit.confidence.race._cells import Cells
+from mfbandit.confidence.race._cells import LaneCells
 from mfbandit.confidence.race._guards import Guards
 from mfbandit.confidence.race._lane import Lane
-from mfbandit.confidence.race._rules import OpenArms, Weights, weights
+from mfbandit.confidence.race._rules import OpenArms, ProcessWeights, weights
 from mfbandit.core import STUDENT, Arrays, State, arrays, is_led
 from mfbandit.model import Problem
 
@@ -39,7 +39,7 @@ class RaceData:
     delta: float
     epsilon: float
     """In units of the reward."""
-    rewards: Floats | Sequence[Cells]
+    rewards: Floats | Sequence[LaneCells]
     """In unit scale, by lane: as cells, or as tables (K, n) by position; NaN beyond what is known and for cells that
     could not be had."""
     known: Ints
@@ -62,7 +62,7 @@ class RaceData:
         """The race that a state holds; `present` says who is there, where arms may join and leave."""
         known = state.pulls.copy()
         blocks = int(known.max(initial=0))
-        rewards = [Cells.of_blocks(state.blocks, m, known[:, m]) for m in range(len(columns))]
+        rewards = [LaneCells.of_blocks(state.blocks, m, known[:, m]) for m in range(len(columns))]
         declared = state.blocks.declared[:, :blocks].copy()
         declared[np.arange(blocks) >= state.blocks.opened[:, None]] = -1
         arms = None if present is None else OpenArms(present, state.blocks.joined)
@@ -116,7 +116,7 @@ class RaceData:
         return self.problem.n_arms
 
     @cached_property
-    def _weights(self) -> Weights:
+    def _weights(self) -> ProcessWeights:
         return weights(self._arms, self._normal, self.open is None and is_led(self._seen))
 
     @property

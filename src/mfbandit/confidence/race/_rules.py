@@ -20,7 +20,7 @@ __all__ = [
     "STUDENT_LED",
     "TOLERANCE",
     "OpenArms",
-    "Weights",
+    "ProcessWeights",
     "bet_count",
     "blocks_at_least",
     "lane_shares",
@@ -84,7 +84,7 @@ def lane_shares(lanes: int, truest: int) -> Floats:
     return shares
 
 
-class Weights(NamedTuple):
+class ProcessWeights(NamedTuple):
     """The weights of the processes against one arm in a lane; with all pairs they sum to 1."""
 
     leader: float
@@ -102,7 +102,7 @@ class OpenArms(NamedTuple):
     """How many blocks of each lane were open when each arm joined, (M, K)."""
 
 
-def weights(arms: int, student: bool, led: bool) -> Weights:
+def weights(arms: int, student: bool, led: bool) -> ProcessWeights:
     """How weights are given out; `led` is whether leaders are declared.
 
     They are not where several lanes share one order: a leader declared for a block before any lane opens it would
@@ -111,9 +111,9 @@ def weights(arms: int, student: bool, led: bool) -> Weights:
     Examples
     --------
     >>> weights(5, student=False, led=True).leader, weights(5, student=True, led=True)
-    (0.8, Weights(leader=0.0, pair=0.25))
+    (0.8, ProcessWeights(leader=0.0, pair=0.25))
     """
     leader = 0.0
     if led and arms > (STUDENT_LED if student else 2):
         leader = 0.1 if student else 0.8
-    return Weights(leader, (1.0 - leader) / max(1, arms - 1))
+    return ProcessWeights(leader, (1.0 - leader) / max(1, arms - 1))

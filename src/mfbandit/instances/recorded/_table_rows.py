@@ -21,7 +21,7 @@ from mfbandit.errors import InstanceError, MissingExtra
 from mfbandit.model import Bounded, RewardKind
 
 __all__ = [
-    "Row",
+    "TableRow",
     "TableSource",
     "block_name",
     "check_range",
@@ -43,7 +43,7 @@ _ROW = ("arm", "fidelity", "reward")
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """One recorded reward and where it stands."""
 
     arm: str
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     where: str
 
 
-def read_rows(source: TableSource, columns: Sequence[str] = ("arm", "fidelity", "reward")) -> Iterator[Row]:
+def read_rows(source: TableSource, columns: Sequence[str] = ("arm", "fidelity", "reward")) -> Iterator[TableRow]:
     """Read the rows of a table one by one.
 
     Parameters
@@ -71,13 +71,13 @@ def read_rows(source: TableSource, columns: Sequence[str] = ("arm", "fidelity", 
     Examples
     --------
     >>> next(read_rows([("gpt", "human", 1.0)]))
-    Row(arm='gpt', fidelity='human', reward=1.0, where='row 0')
+    TableRow(arm='gpt', fidelity='human', reward=1.0, where='row 0')
     """
     for where, (arm, fidelity, reward) in records(source, column_names(columns), _ROW):
         yield _row(arm, fidelity, reward, where, columns[2])
 
 
-def read_block_rows(source: TableSource, block: str, columns: Sequence[str]) -> Iterator[tuple[str, Row]]:
+def read_block_rows(source: TableSource, block: str, columns: Sequence[str]) -> Iterator[tuple[str, TableRow]]:
     """Read the rows of a table with blocks one by one, each with the name of its block.
 
     Parameters
@@ -108,8 +108,8 @@ def block_name(item: Any, where: str) -> str:
     return as_name(_plain(item), f"{where}: the name of the block", InstanceError)
 
 
-def _row(arm: Any, fidelity: Any, reward: Any, where: str, column: str) -> Row:
-    return Row(
+def _row(arm: Any, fidelity: Any, reward: Any, where: str, column: str) -> TableRow:
+    return TableRow(
         as_name(_plain(arm), f"{where}: the name of the arm", InstanceError),
         as_name(_plain(fidelity), f"{where}: the name of the fidelity", InstanceError),
         number(reward, column, where),
@@ -117,7 +117,7 @@ def _row(arm: Any, fidelity: Any, reward: Any, where: str, column: str) -> Row:
     )
 
 
-def check_range(row: Row, kind: RewardKind | None) -> None:
+def check_range(row: TableRow, kind: RewardKind | None) -> None:
     """Refuse a reward outside the range of its kind."""
     if kind is None or kind.low is None or kind.high is None or kind.low <= row.reward <= kind.high:
         return

@@ -15,7 +15,7 @@ from mfbandit.formatting import shown
 from mfbandit.model import Pull
 from mfbandit.workers import BUG, LASTING, TEMPORARY, Failure
 
-__all__ = ["Backoff", "Verdict"]
+__all__ = ["Backoff", "FailureHandling"]
 
 #: Seconds before the first new attempt, and at most; each wait is up to twice the one before.
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
@@ -25,7 +25,7 @@ _BURST = 3
 _LONGEST = 200
 
 
-class Verdict(NamedTuple):
+class FailureHandling(NamedTuple):
     """What to make of a failure."""
 
     counted: int
@@ -156,10 +156,10 @@ class Backoff:
             trouble.since = trouble.due = now
         return f"evaluations succeed again: the study goes on after a pause of {now - pause.began:.1f} s"
 
-    def failed(self, pull: Pull, failure: Failure, left: int) -> Verdict:
+    def failed(self, pull: Pull, failure: Failure, left: int) -> FailureHandling:
         """Say what to make of a failure of a pull that had `left` more retries when this run began."""
         if self._patience <= 0.0:
-            return Verdict(1)  # at once, for anybody to try again
+            return FailureHandling(1)  # at once, for anybody to try again
         if failure.kind == BUG and self._bugs_last and not self._worked:
             failure = failure._replace(kind=LASTING)
         now = self._clock()
@@ -201,19 +201,19 @@ class Backoff:
         """Whether what fails worked before, or others fail too."""
         return (pull.arm, pull.fidelity) in self._worked or len({one.arm for one in self._failing.values()}) > 1
 
-    def _begin_pause(self, failure: Failure, trouble: _Trouble) -> Verdict:
+    def _begin_pause(self, failure: Failure, trouble: _Trouble) -> FailureHandling:
         now = self._clock()
         wait = min(self._delay(1, failure), self._patience)
         self._pause = _Pause(now, now + wait)
         _withhold(trouble)
         why = shown(" ".join(failure.said.split()), _LONGEST)
-        return Verdict(
+        return FailureHandling(
             0,
             f"evaluations fail one after another, the last with {why}: the study pauses, tries again in "
             f"{wait:.1f} s, and gives up after {self._patience:g} s",
         )
 
-    def _failed_in_pause(self, pause: _Pause, pull: Pull, failure: Failure, trouble: _Trouble) -> Verdict:
+    def _failed_in_pause(self, pause: _Pause, pull: Pull, failure: Failure, trouble: _Trouble) -> FailureHandling:
         now = self._clock()
         left = pause.began + self._patience - now
         if left <= 0.0:
@@ -237,13 +237,13 @@ class Backoff:
         return min(max(wait, failure.retry_after or 0.0), self._patience)
 
 
-def _withhold(trouble: _Trouble) -> Verdict:
+def _withhold(trouble: _Trouble) -> FailureHandling:
     """Count a failure later, if ever."""
     trouble.withheld += 1
-    return Verdict(0)
+    return FailureHandling(0)
 
 
-def _count(trouble: _Trouble) -> Verdict:
+def _count(trouble: _Trouble) -> FailureHandling:
     """Count a failure, and those of the pull that were not counted before."""
     counted, trouble.withheld = 1 + trouble.withheld, 0
-    return Verdict(counted)
+    return FailureHandling(counted)

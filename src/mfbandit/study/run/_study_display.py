@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from mfbandit.errors import StudyError
 from mfbandit.formatting import amount, duration, percent, shown, told_apart
-from mfbandit.study.state._remaining_cost import Pace, RemainingCost
+from mfbandit.study.state._remaining_cost import RemainingCost, SpendingRate
 
 if TYPE_CHECKING:
     from mfbandit.study._study import Study
@@ -97,7 +97,7 @@ class Silent:
         pass
 
 
-class _Report(ABC):
+class _ProgressReport(ABC):
     """What there is to say of a study, and a thread that says it now and then."""
 
     def __init__(self, study: Study, first: float) -> None:
@@ -107,7 +107,7 @@ class _Report(ABC):
         self._bound: float | None = None
         self._next_bound = 0.0
         self.age: Callable[[int], float | None] = _unknown_age
-        self.pace = Pace(study.cost)
+        self.pace = SpendingRate(study.cost)
         self.due = time.monotonic() + first
         self._study = study
         self._ended = threading.Event()
@@ -213,7 +213,7 @@ class _Report(ABC):
         return f"pull {number}" if age is None else f"pull {number}, {duration(age)}"
 
 
-class Lines(_Report):
+class Lines(_ProgressReport):
     """A plain line now and then, less and less often."""
 
     def __init__(self, study: Study) -> None:
@@ -231,7 +231,7 @@ class Lines(_Report):
         print(f"{self.name}: {sentence}", file=sys.stderr, flush=True)
 
 
-class Live(_Report):
+class Live(_ProgressReport):
     """A bar and a line that change in place, and are gone when the study is."""
 
     def __init__(self, study: Study) -> None:

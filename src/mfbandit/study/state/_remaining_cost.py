@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-__all__ = ["Pace", "RemainingCost"]
+__all__ = ["RemainingCost", "SpendingRate"]
 
 #: Weight of a new estimate against those before.
 _FRESH = 0.3
@@ -71,7 +71,7 @@ class RemainingCost:
             del self._past[1:-1:2]
 
 
-class Pace:
+class SpendingRate:
     """How long a run takes for what it spends, with the workers that it has.
 
     Parameters

@@ -16,7 +16,7 @@ from mfbandit.study.state._bias_violations import broken_bounds, widened, write_
 from mfbandit.study.state._planner import Planner, carry_over, copy_state, make_planner, make_planner_for, race_of
 from mfbandit.study.state._study_blocks import BlockBook, RaceLog, return_unbeaten
 from mfbandit.study.state.rounds._costs import Costs
-from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round import PlannedRow
 from mfbandit.study.state.rounds._round_record import MemoryDiff
 
 __all__ = ["StudyStatistics"]
@@ -125,7 +125,7 @@ class StudyStatistics:
         """Whether the data contradict a bias bound and that is to end the study."""
         return bool(self.broken) and self.settings.on_violation == "stop"
 
-    def _violations(self, rows: Sequence[Row]) -> list[BrokenBound]:
+    def _violations(self, rows: Sequence[PlannedRow]) -> list[BrokenBound]:
         """The bias bounds that the rows of the round before have shown to be wrong."""
         settings, planner = self.settings, self.planner
         if settings.on_violation == "ignore" or len(planner.columns) < 2 or not planner.arms:

@@ -34,7 +34,7 @@ from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
 from mfbandit.study.state.rounds._continuing import Continuing
 from mfbandit.study.state.rounds._costs import Costs
-from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round import PlannedRow
 from mfbandit.study.state.rounds._round_rows import list_rows
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class BlockBook:
             return pull_seed
         return block_seed(self._seed, "shared" if self._shared else fidelity, block)
 
-    def rows_with_starts(self, planner: Planner, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
+    def rows_with_starts(self, planner: Planner, state: State, rows: Sequence[Sequence[int]]) -> list[PlannedRow]:
         """The rows of a round, with their blocks and what one pull costs.
 
         One that measures an arm on blocks that are paid for and on others becomes two. A policy plans such a row where
@@ -119,15 +119,15 @@ class BlockBook:
                 paid[column] = row.start + row.size
         return self._split(planner, state, found) if self.continuing.before else found
 
-    def _split(self, planner: Planner, state: State, rows: Sequence[Row]) -> list[Row]:
+    def _split(self, planner: Planner, state: State, rows: Sequence[PlannedRow]) -> list[PlannedRow]:
         """The parts of rows that go on from something else."""
-        found: list[Row] = []
+        found: list[PlannedRow] = []
         for row in rows:
             pulls = dict(zip(planner.columns, state.pulls[row.cell[0]].tolist(), strict=True))
             found += self.continuing.split(row, pulls)
         return found
 
-    def _part(self, row: Row, first: int, end: int, opens: bool) -> Row:
+    def _part(self, row: PlannedRow, first: int, end: int, opens: bool) -> PlannedRow:
         """A part of a row, on blocks that it opens or that are paid for."""
         start, opening = row.start + first, self._opening[row.fidelity] if opens else 0.0
         blocks = self.blocks(row.arm, row.fidelity, start, end - first)
@@ -140,7 +140,7 @@ class BlockBook:
         if end > opened:
             raise StudyError(f"a round measures block {end - 1} of a fidelity that has opened {opened} so far")
 
-    def check(self, rows: Sequence[Row], stored: Any) -> None:
+    def check(self, rows: Sequence[PlannedRow], stored: Any) -> None:
         """Refuse a round whose record has other blocks than the seed gives."""
         if [list(row.blocks) for row in rows] != (stored or []):
             raise StorageError("the log holds a round on other blocks than the seed of the study gives: it is damaged")
@@ -184,7 +184,7 @@ class RaceLog:
             room *= 2
         return state._replace(blocks=enlarged(state.blocks, room))
 
-    def with_rows(self, state: State, rows: Sequence[Row]) -> State:
+    def with_rows(self, state: State, rows: Sequence[PlannedRow]) -> State:
         """The state with room for the rewards of the rows of a round."""
         held = state.blocks.rewards.shape[2]
         if held == state.blocks.declared.shape[1]:
@@ -220,7 +220,7 @@ class RaceLog:
             open_block(state.blocks, lane, leader, runner_up)
         return state
 
-    def enter(self, opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> None:
+    def enter(self, opened: Sequence[Sequence[int]], rows: Sequence[PlannedRow]) -> None:
         """Note a round that was planned.
 
         One that nothing was left to pay for has no pulls. Should the study go on, the next one has the blocks that
@@ -233,7 +233,7 @@ class RaceLog:
         self.rounds.append({"opened": self._unused, "rows": plain})
         self._unused = []
 
-    def count(self, row: Row, reward: float) -> None:
+    def count(self, row: PlannedRow, reward: float) -> None:
         """Note a reward whose turn it is."""
         self.rewards.append(reward)
         self.openings[row.arm, row.fidelity] += row.opens
@@ -298,7 +298,7 @@ def missing_cells(settings: Settings, records: Iterable[Sequence[Any]]) -> list[
     return [pull for pull, count in failures.items() if count > settings.retries]
 
 
-def write_blocks(opened: Sequence[Sequence[int]], rows: Sequence[Row]) -> dict[str, list[list[int]]]:
+def write_blocks(opened: Sequence[Sequence[int]], rows: Sequence[PlannedRow]) -> dict[str, list[list[int]]]:
     """What the record of a round says of blocks."""
     parts = {"opened": [list(one) for one in opened], "blocks": [list(row.blocks) for row in rows]}
     return {name: listed for name, listed in parts.items() if listed}

@@ -10,7 +10,7 @@ import numpy as np
 from mfbandit.core import PULLS, ROUNDS
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._state_basis import StudyStatistics
-from mfbandit.study.state.rounds._round import HoldUp, Round, Row
+from mfbandit.study.state.rounds._round import HoldUp, PlannedRow, Round
 
 __all__ = ["StudyProgress"]
 
@@ -53,7 +53,7 @@ class StudyProgress(StudyStatistics):
         block = row.blocks[index - row.start]
         return block, self.book.seed(row.fidelity, block, seed)
 
-    def pull_at(self, position: int) -> tuple[Row, int]:
+    def pull_at(self, position: int) -> tuple[PlannedRow, int]:
         """Which pull is at a position: its row, and its index; nobody goes on from a cell that could not be had."""
         row, index = self.round.pull_at(position)
         if row.done < 0 or self.book is None or (row.arm, row.done, index) not in self.missing:
@@ -166,7 +166,7 @@ class StudyProgress(StudyStatistics):
             return total + playing.metered_cost
         return total + (told + in_flight - playing.metered) * playing.rows[playing.row].price + playing.metered_cost
 
-    def _pay(self, row: Row, position: int, counts: bool) -> None:
+    def _pay(self, row: PlannedRow, position: int, counts: bool) -> None:
         """Note what was told of the costs of a position whose turn it is; it counts unless it was called off."""
         playing = self.round
         cost, lost = playing.costs.pop(position, None), playing.lost.pop(position, 0.0)

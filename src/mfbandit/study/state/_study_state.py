@@ -25,7 +25,7 @@ from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._study_blocks import write_blocks
 from mfbandit.study.state._study_changes import StudyChanges
 from mfbandit.study.state.rounds._costs import read_costs
-from mfbandit.study.state.rounds._round import Round, Row
+from mfbandit.study.state.rounds._round import PlannedRow, Round
 from mfbandit.study.state.rounds._round_record import (
     MemoryDiff,
     RoundRecord,
@@ -236,7 +236,7 @@ class StudyState(StudyChanges):
 
     def _record(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[PlannedRow],
         cut: bool,
         opened: Sequence[Sequence[int]],
         changes: dict[str, Any],
@@ -266,20 +266,20 @@ class StudyState(StudyChanges):
         """Why no more rounds are planned; empty if there is no reason."""
         return "" if self.race is None else self.race.refusal
 
-    def _within_limit(self, rows: Sequence[Sequence[int]]) -> tuple[list[Row], bool]:
+    def _within_limit(self, rows: Sequence[Sequence[int]]) -> tuple[list[PlannedRow], bool]:
         """The rows that a policy has planned, cut where a pull would exceed the limit; whether that was so."""
         arms, columns = self.planner.arms, self.planner.columns
         listed = self.rows_with_starts([(arms[k], columns[m], n) for k, m, n in rows])
         return cut_rows(listed, self.costs, float(self.state.spent[0]), self.settings.limit)
 
-    def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
+    def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[PlannedRow]:
         """The rows of a round, each with the number of its first pull."""
         if self.book is not None:
             return self.book.rows_with_starts(self.planner, self.state, rows)
         return list_rows(self.planner, self.costs, self.state, rows)
 
     def _start_round(
-        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marks: Sequence[int] = ()
+        self, rows: list[PlannedRow], cut: bool, opened: Sequence[Sequence[int]] = (), marks: Sequence[int] = ()
     ) -> None:
         """Make a round the one being played, or end the study if it has no pulls."""
         self.round = Round(self.asked, rows, cut)

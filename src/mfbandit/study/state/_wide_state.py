@@ -21,7 +21,7 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import Record
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._study_state import StudyState
-from mfbandit.study.state.rounds._round import HoldUp, Row
+from mfbandit.study.state.rounds._round import HoldUp, PlannedRow
 from mfbandit.study.state.rounds._round_record import MemoryDiff, read_round
 from mfbandit.study.state.rounds._round_rows import cut_rows, in_pieces, list_rows
 from mfbandit.study.state.rounds._window import Window, write_marks
@@ -46,9 +46,9 @@ class WideStudyState(StudyState):
         #: What the next record has to say of arms and bounds.
         self._changes: dict[str, Any] = {}
         #: The rows that have counted since the last plan.
-        self._new_rows: list[Row] = []
+        self._new_rows: list[PlannedRow] = []
         #: The rounds of a race of which no row has counted: what each has opened, and its rows.
-        self._rounds_out: list[tuple[list[list[int]], list[Row]]] = []
+        self._rounds_out: list[tuple[list[list[int]], list[PlannedRow]]] = []
         #: Arms that will be given up, by the first of their pulls that failed too often, and why.
         self._failing: dict[int, tuple[int, str]] = {}
         #: What pulls cost that were called off before they were handed out.
@@ -155,7 +155,7 @@ class WideStudyState(StudyState):
         elif self._is_short():
             self._end_short()
 
-    def _count(self, row: Row, reward: float) -> None:
+    def _count(self, row: PlannedRow, reward: float) -> None:
         """Let one reward count."""
         if not self._centred:
             self.centre(reward)
@@ -208,7 +208,7 @@ class WideStudyState(StudyState):
         if self._diff is None:
             self._diff = MemoryDiff(state)
         self._judge_race_again()
-        planned, marks, cut = list[Row](), list[int](), False
+        planned, marks, cut = list[PlannedRow](), list[int](), False
         if not self._stops:
             started = time.perf_counter()
             arguments = planner.problem, planner.algorithm.params, state, self._room_for_copy(), self._flying
@@ -233,7 +233,7 @@ class WideStudyState(StudyState):
         self._start_round(planned, cut, opened, marks)
         return record
 
-    def _planned_rows(self, rows: list[list[int]]) -> tuple[list[Row], bool]:
+    def _planned_rows(self, rows: list[list[int]]) -> tuple[list[PlannedRow], bool]:
         """The rows that a policy has planned, cut where a pull would exceed the limit; whether that was so."""
         arms, columns = self.planner.arms, self.planner.columns
         most = ROW_LIMIT if self.race is None else 2**31
@@ -242,7 +242,7 @@ class WideStudyState(StudyState):
             listed, self.costs, float(self.state.spent[0]) + self.round.cost_out(self.costs.now), self.settings.limit
         )
 
-    def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[Row]:
+    def rows_with_starts(self, rows: Sequence[Sequence[int]]) -> list[PlannedRow]:
         """The rows of a round, each with the number of its first pull, after those that are out."""
         state = self.state._replace(pulls=self.state.pulls + self._flying.pulls)
         if self.book is not None:
@@ -256,7 +256,7 @@ class WideStudyState(StudyState):
         return self._copy[1]
 
     def _start_round(
-        self, rows: list[Row], cut: bool, opened: Sequence[Sequence[int]] = (), marks: Sequence[int] = ()
+        self, rows: list[PlannedRow], cut: bool, opened: Sequence[Sequence[int]] = (), marks: Sequence[int] = ()
     ) -> None:
         """Add a round to those that are out, or end the study if it has no pulls."""
         self.round.add(rows, marks, cut)
@@ -311,7 +311,7 @@ class WideStudyState(StudyState):
         """What all pulls that were planned cost, those without a result among them."""
         return float(self.state.spent[0]) + self.round.cost_out(self.costs.now) - self._spared
 
-    def enter_flying(self, rows: Iterable[tuple[Row, int]]) -> None:
+    def enter_flying(self, rows: Iterable[tuple[PlannedRow, int]]) -> None:
         """Note which streams have pulls out."""
         for row, mark in rows:
             k, m = row.cell

@@ -110,7 +110,7 @@ class Pairs:
         evidence : array (B,)
             Proven lower bounds of the least evidence, from the tangents on both sides of it.
         """
-        search = _Search(self.low, self.high)
+        search = _LevelSearch(self.low, self.high)
         levels = start
         for step in range(_STEPS):
             search.tell(levels, *self._evidence(spending, levels))
@@ -150,7 +150,7 @@ class Pairs:
         return value, slope
 
 
-class _Search:
+class _LevelSearch:
     """Minimise many convex functions at once, each on its own interval, from values and slopes."""
 
     def __init__(self, low: FloatArray, high: FloatArray) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from mfbandit.model import Problem
 from mfbandit.study.state.rounds._costs import Costs
-from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round import PlannedRow
 
 __all__ = ["Continuing"]
 
@@ -29,7 +29,7 @@ class Continuing:
         #: The cheaper fidelities that each one goes on from, the most expensive first; empty if it goes on from none.
         self.before = {m: sorted(others, key=lambda other: -mean[other]) for m, others in cheaper.items() if others}
 
-    def split(self, row: Row, pulls: Mapping[int, int]) -> Iterator[Row]:
+    def split(self, row: PlannedRow, pulls: Mapping[int, int]) -> Iterator[PlannedRow]:
         """The parts of a row by what was reached on its blocks; `pulls` are those of its arm at each fidelity."""
         before = self.before.get(row.fidelity, ())
         position, end = row.start, row.start + row.size
@@ -42,7 +42,7 @@ class Continuing:
         if not row.size:
             yield row
 
-    def _part(self, row: Row, first: int, end: int, done: int) -> Row:
+    def _part(self, row: PlannedRow, first: int, end: int, done: int) -> PlannedRow:
         part = row._replace(size=end - first, start=row.start + first, blocks=row.blocks[first:end], done=done)
         if done < 0:
             return part

@@ -17,7 +17,7 @@ from mfbandit.errors import RewardError, StorageError
 from mfbandit.storage import json_text
 from mfbandit.study._reward_check import OneOffCost, as_cost
 from mfbandit.study._settings import Settings
-from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round import PlannedRow
 
 __all__ = ["Costs", "outcome_text", "read_costs"]
 
@@ -57,7 +57,7 @@ class Costs:
         self._begin()
         self._stale = True
 
-    def pay(self, row: Row, pulls: int) -> None:
+    def pay(self, row: PlannedRow, pulls: int) -> None:
         """Note that pulls of a row have counted; what they cost is told beside, or their price."""
         if row.done >= 0 or row.fidelity in self._repriced:
             opening = self._opening[row.fidelity] if row.opens else 0.0
@@ -67,7 +67,7 @@ class Costs:
         """Whether what pulls of a fidelity have cost was told."""
         return self.known and bool(self._counts[:, fidelity].any())
 
-    def count(self, row: Row, cost: float) -> None:
+    def count(self, row: PlannedRow, cost: float) -> None:
         """Note what a pull of a row has cost."""
         self.add(row, cost - row.price)
         cell = row.arm, row.fidelity
@@ -77,7 +77,7 @@ class Costs:
             self._counts[cell] += 1
             self._stale = True
 
-    def count_row(self, row: Row, told: Iterable[tuple[bool, float | None, float]]) -> tuple[float, float]:
+    def count_row(self, row: PlannedRow, told: Iterable[tuple[bool, float | None, float]]) -> tuple[float, float]:
         """Note what the pulls of a row have cost: whether each counts, its cost if told, and what attempts cost before.
 
         Returns what they have cost beyond what was declared: those that count, and those that were called off.
@@ -100,7 +100,7 @@ class Costs:
         """Whether a cost was told for an arm at a fidelity."""
         return self.known and bool(self._counts[arm, fidelity])
 
-    def add(self, row: Row, more: float) -> None:
+    def add(self, row: PlannedRow, more: float) -> None:
         """Note that a row has cost more, or less, than was declared."""
         self._begin()
         self.beyond[row.arm, row.fidelity] += more
@@ -111,7 +111,7 @@ class Costs:
             self.known = True
             self.beyond, self._sums, self._counts = (np.zeros(self._shape) for _ in range(3))
 
-    def now(self, row: Row) -> float:
+    def now(self, row: PlannedRow) -> float:
         """What a pull of a row is expected to cost by now, where a limit has to be kept.
 
         It is what was paid for such pulls on average, else what was expected when it was planned. Where nothing is

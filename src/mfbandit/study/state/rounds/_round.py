@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from mfbandit.core import afford
 
-__all__ = ["HoldUp", "Round", "Row", "lease_note"]
+__all__ = ["HoldUp", "PlannedRow", "Round", "lease_note"]
 
 #: Clocks of one machine that are this far apart are not wrong.
 _TOLERANCE_SECONDS = 1.0
 
 
-class Row(NamedTuple):
+class PlannedRow(NamedTuple):
     """Some pulls of one arm at one fidelity."""
 
     arm: int
@@ -109,7 +109,7 @@ class Round:
         "waiting",
     )
 
-    def __init__(self, first: int, rows: Sequence[Row], cut: bool) -> None:
+    def __init__(self, first: int, rows: Sequence[PlannedRow], cut: bool) -> None:
         self.first = first
         self.rows = rows
         self.cut = cut
@@ -155,7 +155,7 @@ class Round:
         past = self.ends[self.row] - self.rows[self.row].size
         return self.folded - past - self.called_off, self.in_flight
 
-    def look_at_limit(self, left: float, now: Callable[[Row], float]) -> None:
+    def look_at_limit(self, left: float, now: Callable[[PlannedRow], float]) -> None:
         """Find from which position on nothing can be paid for with the money left.
 
         Pulls of the row being played cost what they are expected to `now`, those after it what was expected when this
@@ -184,11 +184,11 @@ class Round:
         cost = self.costs.get(position)
         return self.row_of(position).price if cost is None else cost
 
-    def row_of(self, position: int) -> Row:
+    def row_of(self, position: int) -> PlannedRow:
         """The row that a position lies in."""
         return self.rows[bisect_right(self.ends, position)]
 
-    def pull_at(self, position: int) -> tuple[Row, int]:
+    def pull_at(self, position: int) -> tuple[PlannedRow, int]:
         """Which pull is at a position: its row, and how many pulls of that arm at that fidelity came before."""
         number = bisect_right(self.ends, position)
         row = self.rows[number]

@@ -14,7 +14,7 @@ from mfbandit.errors import StorageError
 from mfbandit.study._settings import Settings
 from mfbandit.study.state._planner import Planner
 from mfbandit.study.state.rounds._costs import Costs
-from mfbandit.study.state.rounds._round import Row
+from mfbandit.study.state.rounds._round import PlannedRow
 from mfbandit.study.state.rounds._round_record import read_round
 
 __all__ = ["cut_rows", "in_pieces", "list_rows", "read_rows"]
@@ -25,7 +25,7 @@ _ROWS = '{"rows":[['
 _PIECES = 64
 
 
-def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Sequence[int]]) -> list[Row]:
+def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Sequence[int]]) -> list[PlannedRow]:
     """Rows with what is known of them: how many pulls came before, where their statistics are, what a pull costs."""
     cells, pulls = planner.cells, state.pulls
     expected, prices = costs.expected, costs.prices
@@ -37,7 +37,7 @@ def list_rows(planner: Planner, costs: Costs, state: State, rows: Sequence[Seque
         if start is None:
             start = pulls.item(cell)
         starts[cell] = start + size
-        listed.append(Row(arm, fidelity, size, start, cell, expected[arm][fidelity], prices[arm][fidelity]))
+        listed.append(PlannedRow(arm, fidelity, size, start, cell, expected[arm][fidelity], prices[arm][fidelity]))
     return listed
 
 
@@ -67,7 +67,7 @@ def in_pieces(rows: list[list[int]], study: Planning) -> list[list[int]]:
     return cut
 
 
-def cut_rows(rows: list[Row], costs: Costs, spent: float, limit: float) -> tuple[list[Row], bool]:
+def cut_rows(rows: list[PlannedRow], costs: Costs, spent: float, limit: float) -> tuple[list[PlannedRow], bool]:
     """The rows of a round, cut where a pull would exceed the limit; whether that was so."""
     if limit == math.inf and all(map(_size, rows)):
         return rows, False  # as most are

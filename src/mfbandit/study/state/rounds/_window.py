@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify
 from typing import Any
 
-from mfbandit.study.state.rounds._round import Round, Row
+from mfbandit.study.state.rounds._round import PlannedRow, Round
 
 __all__ = ["MARKS", "Window", "read_marks", "write_marks"]
 
@@ -40,7 +40,7 @@ class Window(Round):
 
     def __init__(self, first: int) -> None:
         super().__init__(first, (), False)
-        self.rows: list[Row] = []
+        self.rows: list[PlannedRow] = []
         #: What the rewards of each row are marked as: see `mfbandit.core.Ahead`.
         self.marks: list[int] = []
         #: Whether it is the last of its round.
@@ -50,7 +50,7 @@ class Window(Round):
         #: Positions before this one have their results, or need none.
         self._ready = 0
 
-    def add(self, rows: Sequence[Row], marks: Sequence[int], cut: bool) -> None:
+    def add(self, rows: Sequence[PlannedRow], marks: Sequence[int], cut: bool) -> None:
         """Add a round; `marks` are those of its rows."""
         if len(self.rows) > _KEPT and self.row > len(self.rows) // 2:
             self._forget_counted()
@@ -64,11 +64,11 @@ class Window(Round):
 
     def leave_out_number(self) -> None:
         """Let the next round begin one later, as if a pull of nobody had been called off."""
-        self.add([Row(-1, -1, 1, 0, (-1, -1), 0.0, 0.0)], (0,), self.cut)
+        self.add([PlannedRow(-1, -1, 1, 0, (-1, -1), 0.0, 0.0)], (0,), self.cut)
         self.waiting[self.size - 1] = None
 
     @property
-    def next_row(self) -> Row:
+    def next_row(self) -> PlannedRow:
         """The first row that has not counted."""
         return self.rows[self.row]
 
@@ -83,7 +83,7 @@ class Window(Round):
             self._ready += 1
         return self._ready >= self.next_end > 0
 
-    def count_row(self) -> tuple[Row, int, list[float | None], int]:
+    def count_row(self) -> tuple[PlannedRow, int, list[float | None], int]:
         """Let the first row count: the row, its mark, its rewards, and how many called off had been out.
 
         What was told of their costs is for `take_costs`.
@@ -104,7 +104,7 @@ class Window(Round):
             for position, reward in positions
         ]
 
-    def look_at_limit(self, left: float, now: Callable[[Row], float]) -> None:
+    def look_at_limit(self, left: float, now: Callable[[PlannedRow], float]) -> None:
         """Find from which row on nothing can be paid for with the money left; each costs what is expected `now`."""
         self.barrier, position = float("inf"), self.folded
         for row, _ in self.rows_out():
@@ -127,11 +127,11 @@ class Window(Round):
             self.leases.pop(position, None)
         return found
 
-    def rows_out(self) -> list[tuple[Row, int]]:
+    def rows_out(self) -> list[tuple[PlannedRow, int]]:
         """The rows that have not counted, and their marks."""
         return list(zip(self.rows[self.row :], self.marks[self.row :], strict=True))
 
-    def cost_out(self, price: Callable[[Row], float]) -> float:
+    def cost_out(self, price: Callable[[PlannedRow], float]) -> float:
         """What the pulls are expected to cost that have not counted, by their prices, up to where money ends."""
         position, total = self.folded, 0.0
         for row, _ in self.rows_out():
