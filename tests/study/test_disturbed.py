@@ -16,7 +16,7 @@ from mfbandit.algorithms import REGISTRY
 from mfbandit.confidence import BrokenBound
 from mfbandit.study._settings import Settings
 from mfbandit.study.state import StudyState
-from mfbandit.study.state import _state_basis as standing
+from mfbandit.study.state import _study_statistics as standing
 
 #: How many studies are made of the policy that is disturbed most.
 STUDIES = 40

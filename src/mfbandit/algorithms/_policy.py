@@ -102,6 +102,11 @@ class Policy:
         return self.proven
 
     @property
+    def spends(self) -> bool:
+        """Whether it is there to spend a budget well, not to identify the best arm."""
+        return self.objective == "regret"
+
+    @property
     def weighs_pairs(self) -> bool:
         """Whether it stops by evidence that has weights: see `mfbandit.confidence.pair`."""
         return False
@@ -159,7 +164,7 @@ class Policy:
                 raise PolicyError(f"{self.name} finds one best arm: use mf-race for goal={goal.question.name!r}")
         self._check_blocks(problem)
         self._check_costs(problem)
-        if self.objective == "regret":
+        if self.spends:
             if not goal.budget < math.inf:
                 raise PolicyError(f"{self.name} spends a budget: give a finite budget")
             if problem.costs_per_arm:
@@ -196,7 +201,7 @@ class Policy:
                     "independent=True draws a block of its own for every pull, and this problem has no blocks: "
                     "leave it out"
                 )
-        elif self.objective == "regret":
+        elif self.spends:
             raise PolicyError(
                 f"{self.name} spends a budget, which cannot be done on shared blocks: leave blocks out, and draw what "
                 "each pull is tested on from pull.seed"

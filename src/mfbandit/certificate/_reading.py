@@ -36,7 +36,7 @@ def read_certificate(found: Mapping[str, Any]) -> Certificate:
     problem = Problem.from_json(read_mapping(found["problem"], "problem"))
     policy = read_policy(read_mapping(found["policy"], "policy"))
     delta, epsilon = read_number(found["delta"], "delta"), read_number(found["epsilon"], "epsilon")
-    policy.check(problem, Goal(delta, epsilon, 1.0 if policy.objective == "regret" else math.inf))
+    policy.check(problem, Goal(delta, epsilon, 1.0 if policy.spends else math.inf))
     retired = read_mapping(found["retired"], "retired")
     if not all(isinstance(reason, str) and arm in problem.arms for arm, reason in retired.items()):
         raise InvalidInput("retired must name arms of the problem, each with a reason")

@@ -303,7 +303,7 @@ class Judging:
         running = {name: settings.pop(name) for name in inspect.signature(optimize).parameters if name in settings}
         check_settings(settings)
         chosen = read_policy(settings.get("policy") or default_policy(problem))
-        if chosen.objective == "regret":
+        if chosen.spends:
             raise InvalidInput(
                 f"policy {chosen.label!r} spends a budget: use mfbandit.allocate with judging.problem.without_blocks()"
             )

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-#: How a trial ended that would have needed more blocks than there is room for.
+#: How a trial ended that would have needed more blocks, or had more pulls out, than there is room for.
 OUT_OF_ROOM = 2
 
 

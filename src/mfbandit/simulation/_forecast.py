@@ -262,7 +262,7 @@ def _check(instance: Instance, policies: Sequence[Policy], epsilon: float) -> No
     if not policies:
         raise InvalidInput("policies are empty; give at least one policy to forecast")
     for one in policies:
-        if one.objective != "identify":
+        if one.spends:
             raise InvalidInput(f"{one.label} spends a budget: a forecast is about identifying the best arm")
         if one.fidelities != "all":
             raise InvalidInput(f"{one.label} names its fidelities; a forecast tries the sets by itself")

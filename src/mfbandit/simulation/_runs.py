@@ -133,7 +133,7 @@ class Runs:
 
     def summary(self) -> dict[str, Any]:
         """The figures that ``mfbandit simulate --json`` prints."""
-        bounded = self.policy.objective == "regret"
+        bounded = self.policy.spends
         # What no policy can do without is not known for arms that share blocks.
         known = not bounded and self.instance.problem.blocks is None
         limit = theory.limit(self.instance, self.goal.delta) if known else None

@@ -132,7 +132,7 @@ def prepare(simulation: Simulation) -> Prepared:
         limits=Limits(
             cost=min(goal.budget, goal.max_cost),
             pulls=2**62 if simulation.max_pulls is None else whole("max_pulls", simulation.max_pulls, 1),
-            spends=policy.objective == "regret",
+            spends=policy.spends,
             stop_flag=np.zeros(1, dtype=np.int64),
         ),
         marks=np.array(simulation.marks, dtype=np.float64),

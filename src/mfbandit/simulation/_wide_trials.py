@@ -31,6 +31,7 @@ from mfbandit.core import (
     slot,
     trial_key,
 )
+from mfbandit.simulation._block_trials import OUT_OF_ROOM
 from mfbandit.simulation._trial_loop import (
     Noted,
     Results,
@@ -48,10 +49,8 @@ from mfbandit.simulation._trial_loop import (
 )
 from mfbandit.simulation._virtual_workers import ANY, Timing, Workers, duration, employ
 
-__all__ = ["NO_ROOM", "Queue", "make_trial", "no_lag", "plan_alone", "run_wide_trials"]
+__all__ = ["Queue", "make_trial", "no_lag", "plan_alone", "run_wide_trials"]
 
-#: How a trial ended that would have had more pulls out than there is room for, as one without room for its blocks.
-NO_ROOM = 2
 #: Places in `Queue.at`.
 _COUNTED_ROWS, _ROWS, _COUNTED, _ASKED, _REACHED = range(5)
 
@@ -246,7 +245,7 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
         snapshot(setting, state, at[_REACHED], noted)
         at[_REACHED] += 1
     if full:
-        return NO_ROOM
+        return OUT_OF_ROOM
     return outcome(state, rows == 0 or (limits.spends and at[_ASKED] < limits.pulls))
 
 

@@ -203,7 +203,7 @@ class Settings:
     @property
     def spends(self) -> bool:
         """Whether the study is there to spend a budget well, not to identify the best arm."""
-        return self.policy.objective == "regret"
+        return self.policy.spends
 
     def to_json(self) -> dict[str, Any]:
         """The settings as a plain JSON object."""

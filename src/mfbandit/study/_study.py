@@ -11,7 +11,7 @@ from typing import Any
 from mfbandit.errors import StudyError
 from mfbandit.model import Problem, Pull
 from mfbandit.storage import PATIENCE_SECONDS
-from mfbandit.study._changing import ChangingStudy
+from mfbandit.study._changeable_study import ChangeableStudy
 from mfbandit.study._result import Result
 from mfbandit.study._view import View
 from mfbandit.study.report._notebook import study_html
@@ -24,7 +24,7 @@ from mfbandit.workers import Ray
 __all__ = ["Study"]
 
 
-class Study(ChangingStudy):
+class Study(ChangeableStudy):
     """A search for the best arm by real evaluations.
 
     Made by `create_study` and `load_study`. All methods may be called from any thread, and several

@@ -144,7 +144,7 @@ class PolicyContract(ABC):
     def test_answers_are_wrong_no_more_often_than_claimed(self) -> None:
         """A policy that claims a guarantee keeps it, by an exact binomial test."""
         for instance in self.instances():
-            if self.policy().objective == "regret" or not self.policy().proven_for(instance.problem):
+            if self.policy().spends or not self.policy().proven_for(instance.problem):
                 continue
             runs = simulate(
                 instance, self.policy(), trials=self.trials, delta=self.delta, max_pulls=self.most_pulls, seed=7
@@ -154,7 +154,7 @@ class PolicyContract(ABC):
             assert runs.stopped.any(), "no run has stopped by itself"
 
     def _goal(self, instance: Instance) -> dict[str, Any]:
-        if self.policy().objective == "identify":
+        if not self.policy().spends:
             return {"delta": self.delta}
         return {"budget": 0.8 * self.pulls * float(instance.problem.costs.min())}
 

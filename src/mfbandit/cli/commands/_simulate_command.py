@@ -193,7 +193,7 @@ def _column(runs: Runs) -> dict[str, str]:
     """The figures of one policy in words, by the name of their row."""
     summary = runs.summary()
     wrong, (low, high) = _errors(runs)
-    spends = runs.policy.objective == "regret"
+    spends = runs.policy.spends
     column = {
         "delta": amount(summary["delta"]),
         "budget": amount(summary["budget"]) + ("" if spends or summary["budget"] is None else " (only a limit here)"),

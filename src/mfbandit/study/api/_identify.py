@@ -250,7 +250,7 @@ def allocate(
     ('budget', 500.0, 'b')
     """
     chosen = read_policy(policy)
-    if chosen.objective != "regret":
+    if not chosen.spends:
         raise InvalidInput(f"policy {chosen.label!r} identifies the best arm: use identify, not allocate")
     return _run(
         problem,
@@ -287,7 +287,7 @@ _FAILURES = {"retries": "retries", "then": "on_failure", "patience": "failure_pa
 def _to_identify(policy: Policy | str | None) -> Policy | None:
     """A policy that is to identify the best arm; None is the default one."""
     chosen = None if policy is None else read_policy(policy)
-    if chosen is not None and chosen.objective == "regret":
+    if chosen is not None and chosen.spends:
         raise InvalidInput(f"policy {chosen.label!r} spends a budget: use allocate, not identify")
     return chosen
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mfbandit.core import PULLS, ROUNDS
 from mfbandit.study._settings import Settings
-from mfbandit.study.state._state_basis import StudyStatistics
+from mfbandit.study.state._study_statistics import StudyStatistics
 from mfbandit.study.state.rounds._round import HoldUp, PlannedRow, Round
 
 __all__ = ["StudyProgress"]

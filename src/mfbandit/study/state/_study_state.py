@@ -21,9 +21,9 @@ from mfbandit.errors import StorageError, StudyError
 from mfbandit.storage import FAILURE, LEASE, RESULT, RETRY, ROUND, SETTING, Record, json_text
 from mfbandit.study._settings import Settings, read_changes
 from mfbandit.study.state._bias_violations import read_beliefs
+from mfbandit.study.state._changeable_state import ChangeableState
 from mfbandit.study.state._planner import Streams, streams_of
 from mfbandit.study.state._study_blocks import write_blocks
-from mfbandit.study.state._study_changes import StudyChanges
 from mfbandit.study.state.rounds._costs import read_costs
 from mfbandit.study.state.rounds._round import PlannedRow, Round
 from mfbandit.study.state.rounds._round_record import (
@@ -46,7 +46,7 @@ __all__ = ["StudyState"]
 _CHANGES = {"arms", "broken", "state"}
 
 
-class StudyState(StudyChanges):
+class StudyState(ChangeableState):
     """What the log of a study amounts to, and what comes next."""
 
     def __init__(self, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from mfbandit.storage import SETTING, Record, json_text
 from mfbandit.study._ask_tell import AskTell, Clock
 from mfbandit.study._settings import Settings, as_limit
 
-__all__ = ["ChangingStudy"]
+__all__ = ["ChangeableStudy"]
 
 #: What says how sure an answer is without a delta or an epsilon that was chosen for it.
 _INSTEAD = {
@@ -22,7 +22,7 @@ _INSTEAD = {
 }
 
 
-class ChangingStudy(AskTell):
+class ChangeableStudy(AskTell):
     """Hands out pulls, and lets some of its settings change."""
 
     def extend(

@@ -13,10 +13,10 @@ from mfbandit.study.state.rounds._round import Round
 from mfbandit.study.state.rounds._round_record import apply_diff
 from mfbandit.study.state.rounds._window import Window
 
-__all__ = ["StudyChanges"]
+__all__ = ["ChangeableState"]
 
 
-class StudyChanges(StudyProgress):
+class ChangeableState(StudyProgress):
     """How far a study has come, and what other settings do to it."""
 
     def change(self, changes: Mapping[str, Any]) -> bool:
