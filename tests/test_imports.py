@@ -21,18 +21,7 @@ TWO_CLASSES = {"PairMemory", "SumMemory", "Verdict"}
 LATE = {
     ("storage._open_storage", "storage._sql"): "loads SQLAlchemy",
     ("simulation._trials", "simulation.gpu._launch"): "is for those who have a GPU",
-    ("study._result", "study.report._page"): "draws with matplotlib",
-    ("workers._engine", "workers._executor"): "one of these engines is needed, if any",
-    ("workers._engine", "workers._ray_tasks"): "one of these engines is needed, if any",
-    ("workers._engine", "workers._threads"): "one of these engines is needed, if any",
-    ("workers._engine", "workers._worker_processes"): "one of these engines is needed, if any",
     ("serve._asgi", "serve.web._site"): "needs starlette, which comes with an extra",
-    # Methods that hand their object to a function of the same room, which makes such objects itself.
-    ("certificate._verify", "certificate._race_verify"): "two kinds of certificates have one `verify`",
-    ("instances._instance", "instances._evaluator"): "`Instance.evaluator` makes one from itself",
-    ("study._study", "study.api._export"): "`Study.export` and `import_study` are one file",
-    ("study._study", "study.api._open_study"): "a study that is sent to another process is opened there",
-    ("study._result", "study.api._open_study"): "a result opens its study again to report on it",
 }
 
 
@@ -174,8 +163,7 @@ def test_rooms_are_entered_by_their_doors(house: House) -> None:
 
 
 def test_imports_stand_at_the_top(house: House) -> None:
-    # The command line imports what a command needs when it runs, so that the help is there at once.
-    assert {one for one in house.late() if not one[0].startswith("cli.")} == set(LATE)
+    assert house.late() == set(LATE)
 
 
 def test_no_two_files_have_one_name(house: House) -> None:

@@ -109,7 +109,7 @@ def test_an_error_that_is_not_ours_is_not_hidden(monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("mfbandit.instances.describe_instances", broken)
+    monkeypatch.setattr("mfbandit.cli.commands._catalogue.describe_instances", broken)
     with pytest.raises(RuntimeError, match="a bug"):
         main(["instances"])
 
@@ -118,7 +118,7 @@ def test_an_interrupt_is_one_line_and_exit_code_130(capsys, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mfbandit.instances.describe_instances", interrupted)
+    monkeypatch.setattr("mfbandit.cli.commands._catalogue.describe_instances", interrupted)
     assert main(["instances"]) == 130
     assert capsys.readouterr().err == "mfbandit: interrupted\n"
 

@@ -49,6 +49,6 @@ def test_the_default_is_everything(monkeypatch, capsys, tmp_path):
         asked.append((what, str(out), settings))
         return []
 
-    monkeypatch.setattr("mfbandit.reproduce.reproduce", run)
+    monkeypatch.setattr("mfbandit.cli.commands._reproduce_command.run", run)
     assert main(["reproduce", "--trials", "3"]) == 0
     assert asked == [("all", "reproduction", {"trials": 3, "seed": 0, "quiet": False})]

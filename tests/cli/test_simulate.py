@@ -1,5 +1,4 @@
 import json
-import sys
 
 import pytest
 from scipy.stats import binomtest
@@ -146,7 +145,7 @@ def test_a_mistake_in_the_last_policy_costs_no_time(capsys, monkeypatch):
     def run(*args, **kwargs):
         raise AssertionError("something was simulated")
 
-    monkeypatch.setattr(sys.modules["mfbandit.simulation"], "simulate", run)
+    monkeypatch.setattr("mfbandit.cli.commands._simulate_command.run", run)
     assert main(["simulate", "figure-1a", "-p", "lucb-top", "-p", "mf-ucb"]) == 2
     assert "mf-ucb" in capsys.readouterr().err
 

@@ -24,7 +24,8 @@ from mfbandit.certificate._goal_document import GoalCertificate
 from mfbandit.certificate._race_document import BLOCKS, RaceCertificate
 from mfbandit.certificate._race_reading import read_race_certificate
 from mfbandit.certificate._reading import read_certificate
-from mfbandit.certificate._verify import Verdict, differences, verify
+from mfbandit.certificate._verdict import Verdict, differences
+from mfbandit.certificate._verify import verify
 
 __all__ = [
     "BLOCKS",

@@ -13,7 +13,7 @@ from typing import Any
 from mfbandit.certificate._goal_document import GoalCertificate
 from mfbandit.certificate._race_document import RaceCertificate
 from mfbandit.certificate._race_reading import log_faults, read_race_certificate
-from mfbandit.certificate._verify import Verdict, differences
+from mfbandit.certificate._verdict import Verdict, differences
 
 __all__ = ["verify_race"]
 

@@ -8,9 +8,7 @@ made anew and must be the same.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -18,34 +16,23 @@ from typing import Any
 import numpy as np
 
 from mfbandit.certificate._document import STATISTICS, Certificate, EvidenceEntry
-from mfbandit.certificate._race_document import RaceCertificate
+from mfbandit.certificate._race_verify import verify_race
 from mfbandit.certificate._reading import read_certificate
 from mfbandit.certificate._statistics import ACTIVE, ALL, Numbers, later_fault, part_fault, stream_fault
+from mfbandit.certificate._verdict import Verdict, differences
 from mfbandit.confidence import arm_evidence, is_proven
 from mfbandit.confidence.pair import evidence_of_record, proves
 from mfbandit.core import GAUSSIAN
 from mfbandit.errors import MfbanditError, MissingExtra
 
-__all__ = ["Verdict", "differences", "verify"]
+__all__ = ["verify"]
 
-#: By how much evidence that is computed anew may differ, and by which part other numbers.
-_CLOSE, _ROUNDING = 1e-6, 1e-9
+#: By how much evidence that is computed anew may differ.
+_CLOSE = 1e-6
 #: Up to so many victories are proven without compiling anything.
 _FEW = 100
 #: Evidence that did not reach the threshold is found by a search that is tight to about this.
 _SEARCHED = 0.05
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a certificate holds, and if not, why."""
-
-    valid: bool
-    claim: str
-    """What the numbers claim, in words of this program; empty if the file cannot be read."""
-    reasons: tuple[str, ...] = ()
-    fingerprint: str = ""
-    """Digest of what the claim is about; empty if the file cannot be read."""
 
 
 def verify(found: Mapping[str, Any]) -> Verdict:
@@ -80,8 +67,6 @@ def verify(found: Mapping[str, Any]) -> Verdict:
         # Numbers that are far out overflow; what comes of that passes no comparison.
         with np.errstate(all="ignore"):
             if isinstance(found, Mapping) and found.get("kind") == "blocks":
-                from mfbandit.certificate._race_verify import verify_race
-
                 return verify_race(found)
             certificate = read_certificate(found)
             # From cheap to expensive: proofs come last.
@@ -242,36 +227,3 @@ def _unbeaten(certificate: Certificate) -> Iterator[str]:
                     f"nothing shows that arm {entry.arm!r} is beaten: the evidence is {entry.evidence:.4g} "
                     f"of {certificate.threshold:.4g}"
                 )
-
-
-def differences(found: Mapping[str, Any], certificate: Certificate | RaceCertificate) -> Iterator[str]:
-    """Where the file says something else than what follows from its numbers; its claim may be in older words."""
-    rebuilt = certificate.to_json()
-    if found.get("claim") == certificate.older_claim:
-        rebuilt["claim"] = certificate.older_claim
-    for key in found:
-        if key not in rebuilt:
-            yield f"{key!r} is no part of a certificate"
-    for key, value in rebuilt.items():
-        if key not in found:
-            yield f"{key!r} is missing"
-        elif not _same(found[key], value):
-            yield f"{key} must be {_short(value)}, not {_short(found[key])}"
-
-
-def _same(x: Any, y: Any) -> bool:
-    """Whether two JSON values are the same, numbers up to rounding, and of the same type."""
-    if isinstance(x, bool) or isinstance(y, bool) or x is None or y is None or isinstance(x, str):
-        return type(x) is type(y) and bool(x == y)
-    if isinstance(x, (int, float)) and isinstance(y, (int, float)):
-        return math.isclose(x, y, rel_tol=_ROUNDING)
-    if isinstance(x, Mapping) and isinstance(y, Mapping):
-        return set(x) == set(y) and all(_same(x[key], y[key]) for key in x)
-    if isinstance(x, (list, tuple)) and isinstance(y, (list, tuple)):
-        return len(x) == len(y) and all(_same(one, other) for one, other in zip(x, y, strict=True))
-    return False
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -11,9 +11,7 @@ from mfbandit.cli._output import print_json
 from mfbandit.cli.commands._study_commands import Patience, StorageUrl, StudyName, open_stored
 from mfbandit.formatting import amount, shown
 from mfbandit.storage import PATIENCE_SECONDS
-
-if TYPE_CHECKING:
-    from mfbandit.study import Study
+from mfbandit.study import Study
 
 __all__ = ["add_arm", "extend", "reprice", "retire", "widen"]
 

@@ -15,6 +15,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import typer
+
+from mfbandit.cli._app import application
 from mfbandit.cli._output import complain, one_line_warnings
 from mfbandit.errors import MfbanditError
 
@@ -45,10 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mfbandit ...
     0
     """
-    import typer
-
-    from mfbandit.cli._app import application
-
     with one_line_warnings():
         try:
             outcome = application()(args=arguments, prog_name="mfbandit", standalone_mode=False)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
 from mfbandit.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from mfbandit.simulation import Durations
+from mfbandit.simulation import Durations
 
 __all__ = [
     "AllowChangedPolicy",
@@ -70,8 +68,6 @@ Spread: TypeAlias = Annotated[
 
 def read_durations(text: str | None, spread: float) -> Durations | None:
     """Read how long pulls take; None if nothing was said of it."""
-    from mfbandit.simulation import Durations
-
     if text is None:
         return Durations(spread=spread) if spread else None
     parts = [part.rpartition("=") for part in text.split(",")]

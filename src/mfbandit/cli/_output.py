@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
+from mfbandit.errors import ModelWarning
+
 __all__ = [
     "clean",
     "complain",
@@ -54,8 +56,6 @@ def complain(message: str) -> None:
 @contextlib.contextmanager
 def one_line_warnings() -> Iterator[None]:
     """Show every warning of this package as one line on stderr, each text once."""
-    from mfbandit.errors import ModelWarning
-
     seen: set[str] = set()
 
     def show(

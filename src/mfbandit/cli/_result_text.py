@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from mfbandit.cli._output import print_table
 from mfbandit.formatting import amount, shown, told_apart
-
-if TYPE_CHECKING:
-    from mfbandit.study import ArmResult, Result
+from mfbandit.study import ArmResult, Result
 
 __all__ = ["end_code", "print_result"]
 

@@ -12,14 +12,14 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mfbandit._checks import check_keys, closest
 from mfbandit.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from mfbandit.instances import Instance
-    from mfbandit.model import Problem
+from mfbandit.instances import Instance, builtin_instances, load_instance
+from mfbandit.instances.recorded import read_table
+from mfbandit.model import Problem
+from mfbandit.workers import Command
 
 __all__ = ["StudyFile", "load_function", "read_study_file"]
 
@@ -153,8 +153,6 @@ def _problem_and_evaluator(keys: dict[str, Any], folder: Path) -> tuple[Problem,
         return problem, _replay(_table(options["table"], problem, folder), problem, options)
     if kind == "python":
         return problem, load_function(options["python"], folder)
-    from mfbandit.workers import Command
-
     command = Command(options["command"], options.get("timeout"), folder)
     if command.asks_for_blocks and problem.blocks is None:
         raise InvalidInput("the command asks for the block of a pull, but [problem] has no blocks: say blocks =")
@@ -163,8 +161,6 @@ def _problem_and_evaluator(keys: dict[str, Any], folder: Path) -> tuple[Problem,
 
 def _problem(said: Any, folder: Path) -> Problem:
     """A problem: inline, or that of an instance."""
-    from mfbandit.model import Problem
-
     if isinstance(said, str):
         return _instance(said, folder).problem
     if said is None:
@@ -175,8 +171,6 @@ def _problem(said: Any, folder: Path) -> Problem:
 
 
 def _instance(name: Any, folder: Path) -> Instance:
-    from mfbandit.instances import builtin_instances, load_instance
-
     if not isinstance(name, str):
         raise InvalidInput(f"an instance is a name or a path, got {name!r}")
     known = name in builtin_instances() or not (name.endswith(".toml") or (folder / name).exists())
@@ -184,8 +178,6 @@ def _instance(name: Any, folder: Path) -> Instance:
 
 
 def _table(path: Any, problem: Problem, folder: Path) -> Instance:
-    from mfbandit.instances.recorded import read_table
-
     if not isinstance(path, str):
         raise InvalidInput(f"table must be a path, got {path!r}")
     return read_table(

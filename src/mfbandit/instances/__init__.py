@@ -6,8 +6,8 @@ the rooms above it in CONTRIBUTING.md.
 
 from mfbandit.instances._block_draws import BlockLaw, block_draw, block_law, draw_any_block
 from mfbandit.instances._block_laws import BlockEffectLaw, BlockTableLaw
-from mfbandit.instances._evaluator import Evaluator, PullLike, evaluator
-from mfbandit.instances._instance import Instance, Violation
+from mfbandit.instances._evaluator import Evaluator, PullLike
+from mfbandit.instances._instance import Instance, Violation, evaluator
 from mfbandit.instances._instance_table import instance_table
 from mfbandit.instances._laws import BernoulliLaw, BetaLaw, GaussianLaw, RewardLaw, TableLaw, law_from_json
 from mfbandit.instances._loading import (

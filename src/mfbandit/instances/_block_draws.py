@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mfbandit.core import Floats, Ints, kernel, lane_seed, normal, uniform
 from mfbandit.instances._block_laws import BlockEffectLaw, BlockTableLaw
-from mfbandit.instances._instance import Instance
 from mfbandit.model import Gaussian
+
+if TYPE_CHECKING:
+    from mfbandit.instances._instance import Instance
 
 __all__ = [
     "BlockLaw",

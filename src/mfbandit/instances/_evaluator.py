@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mfbandit._checks import closest, is_whole
+from mfbandit._checks import closest
 from mfbandit.core import bits, trial_key
 from mfbandit.errors import InvalidInput
-from mfbandit.instances._block_draws import block_law, row_of, seeded_draw
+from mfbandit.instances._block_draws import row_of
 from mfbandit.instances._block_laws import BlockTableLaw
-from mfbandit.instances._instance import Instance
-from mfbandit.instances._reward_draws import draw_of, law_arrays
 
-__all__ = ["Evaluator", "PullLike", "evaluator"]
+if TYPE_CHECKING:
+    from mfbandit.instances._instance import Instance
+
+__all__ = ["Evaluator", "PullLike"]
 
 
 class PullLike(Protocol):
@@ -83,45 +84,3 @@ class Evaluator:
         if name not in known:
             raise InvalidInput(f"the instance has no {what} {name!r}{closest(str(name), known)}")
         return known[name]
-
-
-def evaluator(instance: Instance, seed: int = 0) -> Evaluator:
-    """Make the evaluator of an instance, whatever its reward law.
-
-    Parameters
-    ----------
-    instance
-        Where rewards come from; of a table, one row of the cell is drawn, and of a finite set of blocks the
-        reward on the pull's own is taken.
-    seed
-        Other seeds give other luck for the same pulls, where luck is left.
-
-    Returns
-    -------
-    Evaluator
-        Called with a pull, it returns a reward; it can be pickled.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> from mfbandit import read_table
-    >>> rows = [("a", "judge", 0.8), ("a", "human", 1.0), ("a", "human", 0.5)]
-    >>> instance = read_table(rows, costs=[0.01, 0.3], biases=[0.1, 0.0])
-    >>> evaluate = evaluator(instance)
-    >>> [evaluate(SimpleNamespace(arm="a", fidelity="human", seed=seed)) for seed in range(6)]
-    [...]
-    """
-    if not isinstance(instance, Instance):
-        raise InvalidInput(f"an evaluator is made from an Instance, got {instance!r}")
-    if not is_whole(seed) or not 0 <= seed < 2**63 - 1:
-        raise InvalidInput(f"seed must be a whole number >= 0, got {seed!r}")
-    problem = instance.problem
-    plain = problem.blocks is None
-    return Evaluator(
-        instance,
-        int(seed),
-        law_arrays(instance) if plain else block_law(instance),
-        draw_of(instance) if plain else seeded_draw(instance),
-        {arm: k for k, arm in enumerate(problem.arms)},
-        {fidelity.name: m for m, fidelity in enumerate(problem.fidelities)},
-    )

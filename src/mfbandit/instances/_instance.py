@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from mfbandit._checks import FloatArray, Numbers, check_keys, frozen
-from mfbandit.errors import InstanceError, ModelWarning
+from mfbandit._checks import FloatArray, Numbers, check_keys, frozen, is_whole
+from mfbandit.errors import InstanceError, InvalidInput, ModelWarning
+from mfbandit.instances._block_draws import block_law, seeded_draw
+from mfbandit.instances._evaluator import Evaluator
 from mfbandit.instances._fitting import checked_means, fitting_law
 from mfbandit.instances._laws import RewardLaw, law_from_json
+from mfbandit.instances._reward_draws import draw_of, law_arrays
 from mfbandit.model import Gaussian, Problem
 
-__all__ = ["Instance", "Violation"]
+__all__ = ["Instance", "Violation", "evaluator"]
 
 # Differences of decimal fractions are off by rounding: 0.6 - 0.5 > 0.1 in floats.
 _ROUNDING = 1e-9
@@ -194,8 +197,6 @@ class Instance:
 
     def evaluator(self, seed: int = 0) -> Callable[[Any], float]:
         """Return a function that draws the reward of a pull: see :func:`mfbandit.evaluator`."""
-        from mfbandit.instances._evaluator import evaluator
-
         return evaluator(self, seed)
 
     def _report_violations(self) -> None:
@@ -269,3 +270,45 @@ def _levels_to_the_caller() -> int:
 
 def _inside(module: str) -> bool:
     return module == "mfbandit" or module.startswith("mfbandit.")
+
+
+def evaluator(instance: Instance, seed: int = 0) -> Evaluator:
+    """Make the evaluator of an instance, whatever its reward law.
+
+    Parameters
+    ----------
+    instance
+        Where rewards come from; of a table, one row of the cell is drawn, and of a finite set of blocks the
+        reward on the pull's own is taken.
+    seed
+        Other seeds give other luck for the same pulls, where luck is left.
+
+    Returns
+    -------
+    Evaluator
+        Called with a pull, it returns a reward; it can be pickled.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from mfbandit import read_table
+    >>> rows = [("a", "judge", 0.8), ("a", "human", 1.0), ("a", "human", 0.5)]
+    >>> instance = read_table(rows, costs=[0.01, 0.3], biases=[0.1, 0.0])
+    >>> evaluate = evaluator(instance)
+    >>> [evaluate(SimpleNamespace(arm="a", fidelity="human", seed=seed)) for seed in range(6)]
+    [...]
+    """
+    if not isinstance(instance, Instance):
+        raise InvalidInput(f"an evaluator is made from an Instance, got {instance!r}")
+    if not is_whole(seed) or not 0 <= seed < 2**63 - 1:
+        raise InvalidInput(f"seed must be a whole number >= 0, got {seed!r}")
+    problem = instance.problem
+    plain = problem.blocks is None
+    return Evaluator(
+        instance,
+        int(seed),
+        law_arrays(instance) if plain else block_law(instance),
+        draw_of(instance) if plain else seeded_draw(instance),
+        {arm: k for k, arm in enumerate(problem.arms)},
+        {fidelity.name: m for m, fidelity in enumerate(problem.fidelities)},
+    )

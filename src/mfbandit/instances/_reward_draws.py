@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mfbandit.core import kernel, normal, uniform
-from mfbandit.instances._instance import Instance
 from mfbandit.instances._laws import BernoulliLaw, BetaLaw, GaussianLaw, TableLaw
+
+if TYPE_CHECKING:
+    from mfbandit.instances._instance import Instance
 
 __all__ = ["Law", "draw_any", "draw_of", "law_arrays"]
 

@@ -11,7 +11,7 @@ from mfbandit.study._study import Study
 from mfbandit.study._study_options import BiasAlarm, Failures
 from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study._view import View
-from mfbandit.study.api._export import import_study
+from mfbandit.study.api._import import import_study
 from mfbandit.study.api._open_study import create_study, load_study
 from mfbandit.study.run import Folders
 from mfbandit.study.state.rounds._pulls import Seeds

@@ -18,6 +18,7 @@ from mfbandit.errors import StudyError
 from mfbandit.model import counts_alike, read_question
 from mfbandit.study._view import View
 from mfbandit.study.report._goal_words import GoalAnswer, goal_answer
+from mfbandit.study.report._page import write_report
 from mfbandit.study.report._result_words import sentence, shown_so_far
 
 if TYPE_CHECKING:
@@ -35,19 +36,17 @@ class Source:
     def __init__(self, study: Study) -> None:
         self._kept = None if study.storage.url else study
         self._open = weakref.ref(study)
-        self._url, self._name, self._identity = study.storage.url, study.name, study.identity
+        self._reopen, self._identity = study.reopening(), study.identity
 
     @contextmanager
     def study(self) -> Iterator[Study | None]:
         """The study; None if it is no longer there."""
-        from mfbandit.study.api._open_study import load_study
-
         study = self._kept or self._open()
         if study is not None and (self._kept or not study.closed):
             yield study
             return
         try:
-            study = load_study(self._url, self._name)
+            study = self._reopen()
         except StudyError:
             yield None
             return
@@ -253,8 +252,6 @@ class Result:
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the result as one self-contained HTML page."""
-        from mfbandit.study.report._page import write_report
-
         if self._source is None:
             write_report(self, path)
             return

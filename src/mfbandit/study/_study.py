@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from mfbandit.errors import StudyError
+from mfbandit.errors import MfbanditError, StorageError, StudyError
 from mfbandit.model import Problem, Pull
-from mfbandit.storage import PATIENCE_SECONDS
+from mfbandit.storage import PATIENCE_SECONDS, Storage, open_storage
 from mfbandit.study._changeable_study import ChangeableStudy
+from mfbandit.study._policy_digest import PolicyCode
 from mfbandit.study._result import Result
+from mfbandit.study._settings import read_header
 from mfbandit.study._view import View
+from mfbandit.study.report._export import export_study, study_frame
 from mfbandit.study.report._notebook import study_html
 from mfbandit.study.run._folders import Folders
 from mfbandit.study.run._run_async import run_beside
@@ -21,7 +25,7 @@ from mfbandit.study.run._run_loop import optimize
 from mfbandit.study.state._study_blocks import arms_on_block
 from mfbandit.workers import Ray
 
-__all__ = ["Study"]
+__all__ = ["Study", "open_study", "opened_storage"]
 
 
 class Study(ChangeableStudy):
@@ -260,14 +264,10 @@ class Study(ChangeableStudy):
         It has the number, round, arm, fidelity, cost and reward of a pull; block and item, where there are blocks; how
         many seconds it took and who did it, where that was told, as by every run; and at which attempt it came.
         """
-        from mfbandit.study.api._export import study_frame
-
         return study_frame(self)
 
     def export(self, path: Any) -> None:
         """Write the study to a file of JSON lines, which `import_study` reads."""
-        from mfbandit.study.api._export import export_study
-
         export_study(self, path)
 
     def __repr__(self) -> str:
@@ -287,8 +287,46 @@ class Study(ChangeableStudy):
             raise StudyError(
                 "a study in memory cannot be sent to another process: give it a storage such as sqlite:///study.db"
             )
-        from mfbandit.study.api._open_study import load_study
+        return self.reopening(), ()
 
+    def reopening(self) -> Callable[[], Study]:
+        """What opens the study again, here or in another process; its storage must have a URL."""
         patience = getattr(self.storage, "patience", PATIENCE_SECONDS)
-        opening = partial(load_study, allow_changed_policy=self.code.allow_changed)
-        return opening, (self.storage.url, self.name, self._durable, patience)
+        allowed = self.code.allow_changed
+        return partial(_reopened, self.storage.url, self.name, self._durable, patience, allow_changed_policy=allowed)
+
+
+def _reopened(url: str, name: str, durable: bool, patience: float, *, allow_changed_policy: bool) -> Study:
+    with opened_storage(url, True, patience) as store:
+        study = open_study(store, name, durable, allow_changed_policy)
+        study.closes_storage = True
+        return study
+
+
+@contextmanager
+def opened_storage(storage: str | Storage | None, existing: bool, patience: float) -> Iterator[Storage]:
+    """Open a storage for a study; should that fail, what was opened is closed again."""
+    store = open_storage(storage, existing=existing, patience=patience)
+    try:
+        yield store
+    except BaseException:
+        if store is not storage:
+            store.close()
+        raise
+
+
+def open_study(storage: Storage, name: str, durable: bool, allow_changed_policy: bool = False) -> Study:
+    """Open a study of a storage."""
+    text = storage.headers().get(name)
+    if text is None:
+        known = ", ".join(map(repr, list(storage.headers())[:10])) or "none"
+        raise StudyError(f"the storage holds no study named {name!r}; it holds {known}")
+    header = read_header(text, name)
+    try:
+        return Study(storage, name, header, durable, allow_changed_policy)
+    except (LookupError, TypeError, ValueError) as error:
+        if isinstance(error, MfbanditError):
+            raise
+        changed = PolicyCode(name, header, False).changed
+        why = "the code of its policy has changed since it was made" if changed else "it is damaged"
+        raise StorageError(f"the log of study {name!r} cannot be read: {why} ({error})") from error

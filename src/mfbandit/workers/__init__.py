@@ -6,8 +6,9 @@ the rooms above it in CONTRIBUTING.md.
 
 from mfbandit.workers._batches import Batch, Batches
 from mfbandit.workers._command import Command, check_timeout
-from mfbandit.workers._engine import Engine, Evaluate, Ray, Resources, is_async, make_engine
+from mfbandit.workers._engine import Engine, Evaluate, Ray, Resources, is_async
 from mfbandit.workers._failure import BUG, LASTING, REFUSED, TEMPORARY, Failure, TookTooLong, describe, reason
+from mfbandit.workers._make_engine import make_engine
 from mfbandit.workers._programs import end_all_programs
 from mfbandit.workers._ray_cluster import RayCluster
 

@@ -9,13 +9,11 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from mfbandit._checks import closest
-from mfbandit.errors import InvalidInput
-from mfbandit.model import Problem, Pull
+from mfbandit.model import Pull
 from mfbandit.workers._command import Command
 from mfbandit.workers._failure import RemoteFailure, note_seconds
 
@@ -29,7 +27,6 @@ __all__ = [
     "evaluate_elsewhere",
     "evaluate_now",
     "is_async",
-    "make_engine",
 ]
 
 #: A function of a pull that returns its reward, or a coroutine of it.
@@ -129,55 +126,3 @@ class Ray:
     """
 
     resources: Resources | None = None
-
-
-def make_engine(
-    engine: str | Executor | Ray,
-    evaluate: Evaluate,
-    problem: Problem,
-    resources: Resources | None,
-    timeout: float | None = None,
-) -> Engine:
-    """Make the engine that a name or an executor stands for."""
-    if not callable(evaluate):
-        raise InvalidInput(f"evaluate must be a function of a pull, got {evaluate!r}")
-    if isinstance(engine, Ray):
-        if resources is not None:
-            raise InvalidInput("engine and resources say the same: pass engine=Ray(resources=...) alone")
-        resources = engine.resources
-        engine = "ray"
-    if resources is not None and engine != "ray":
-        raise InvalidInput("resources are for engine='ray': other engines cannot reserve them")
-    if isinstance(engine, Executor):
-        from mfbandit.workers._executor import UserExecutor
-
-        return UserExecutor(engine, evaluate, timeout)
-    if engine == "threads":
-        from mfbandit.workers._threads import AsyncioLoop, Threads
-
-        return AsyncioLoop(evaluate) if is_async(evaluate) else Threads(evaluate)
-    if engine == "processes":
-        from mfbandit.workers._worker_processes import Processes
-
-        return Processes(evaluate)
-    if engine == "ray":
-        from mfbandit.workers._ray_tasks import RayTasks
-
-        return RayTasks(evaluate, _by_fidelity(resources or {}, problem), timeout)
-    hint = closest(engine, ENGINES) if isinstance(engine, str) else ""
-    raise InvalidInput(
-        f"engine must be one of {', '.join(map(repr, ENGINES))} or a concurrent.futures.Executor, got {engine!r}{hint}"
-    )
-
-
-def _by_fidelity(resources: Resources, problem: Problem) -> dict[str, dict[str, Any]]:
-    """Check that resources are given for fidelities of the problem."""
-    if not isinstance(resources, Mapping):
-        raise InvalidInput(f"resources must map fidelities to options such as num_cpus, got {resources!r}")
-    names = [fidelity.name for fidelity in problem.fidelities]
-    for name, options in resources.items():
-        if name not in names:
-            raise InvalidInput(f"resources name the unknown fidelity {name!r}{closest(str(name), names)}")
-        if not isinstance(options, Mapping):
-            raise InvalidInput(f"the resources of fidelity {name!r} must be options such as num_cpus, got {options!r}")
-    return {str(name): dict(options) for name, options in resources.items()}

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from mfbandit import theory
 from mfbandit.cli._options import Delta, InstanceName, Json, check_finite
 from mfbandit.cli._output import print_json, print_sentences, print_table
 from mfbandit.errors import InvalidInput
 from mfbandit.formatting import amount
-
-if TYPE_CHECKING:
-    from mfbandit.instances import Instance
-    from mfbandit.theory import Assumptions
+from mfbandit.instances import GaussianLaw, Instance, load_instance
+from mfbandit.theory import Assumptions
 
 __all__ = ["bounds", "describe"]
 
@@ -64,11 +63,9 @@ def bounds(
 
     Example: [bold]mfbandit bounds figure-1a --budget 1e6[/bold]
     """
-    import mfbandit as mf
-
     for name, value in (("top", top), ("second", second), ("budget", budget)):
         check_finite(name, value)
-    loaded = mf.load_instance(instance)
+    loaded = load_instance(instance)
     found = describe(loaded, delta, top, second, budget)
     if json:
         print_json(found)
@@ -91,8 +88,6 @@ def describe(
     >>> round(describe(load_instance("figure-1a"), 0.05)["limit"], 1)
     361.4
     """
-    from mfbandit import theory
-
     hardness = theory.hardness(instance, top, second)
     corrected = theory.corrected_hardness(instance, top, second)
     characteristic = theory.characteristic_cost(instance)
@@ -146,8 +141,6 @@ def _assumed(found: Assumptions) -> dict[str, Any]:
 
 
 def _upper_bounds(instance: Instance, delta: float, top: float | None, second: float | None) -> dict[str, float]:
-    from mfbandit import theory
-
     found = {}
     for constant in (False, True):
         ending = "_with_constant" if constant else ""
@@ -162,8 +155,6 @@ def _upper_bounds(instance: Instance, delta: float, top: float | None, second: f
 
 def _regret_bounds(instance: Instance, budget: float | None) -> tuple[dict[str, float | None], list[str]]:
     """The coefficients of log(budget) and, with a budget, the bounds there; or why there are none."""
-    from mfbandit import theory
-
     found: dict[str, Callable[[], float]] = {
         "regret_lower_coefficient": lambda: theory.regret_lower_bound(instance),
         "regret_upper_coefficient": lambda: theory.regret_upper_coefficient(instance),
@@ -178,8 +169,6 @@ def _regret_bounds(instance: Instance, budget: float | None) -> tuple[dict[str, 
 
 
 def _at_budget(instance: Instance, budget: float) -> dict[str, Callable[[], float]]:
-    from mfbandit import theory
-
     n_arms = len(instance.means)
     costs = instance.problem.costs[0]
     cheapest, truest = float(costs.min()), float(costs[instance.problem.truest])
@@ -222,8 +211,6 @@ def _show(instance: Instance, found: dict[str, Any]) -> None:
 
 
 def _notes(instance: Instance, found: dict[str, Any]) -> list[str]:
-    from mfbandit.instances import GaussianLaw
-
     notes = []
     if found["top"] is not None or found["second"] is not None:
         notes.append(_ERRATUM)

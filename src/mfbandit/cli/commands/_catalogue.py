@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import dataclasses
+from typing import Annotated
 
 import typer
 
+from mfbandit.algorithms import REGISTRY
 from mfbandit.cli._options import Json
 from mfbandit.cli._output import print_json, print_sentences, print_table
-
-if TYPE_CHECKING:
-    from mfbandit.instances import Instance
+from mfbandit.errors import InvalidInput
+from mfbandit.instances import Instance, describe_instances, instance_file, instance_table, load_instance
 
 __all__ = ["instances", "policies"]
 
@@ -25,10 +26,6 @@ def policies(json: Json = False) -> None:
 
     Example: [bold]mfbandit policies[/bold]
     """
-    import dataclasses
-
-    from mfbandit.algorithms import REGISTRY
-
     if not json:
         rows = [
             (name, _OBJECTIVES[entry.kind.objective], entry.summary, entry.example) for name, entry in REGISTRY.items()
@@ -76,9 +73,6 @@ def instances(
 
     Example: [bold]mfbandit instances figure-1a --toml > mine.toml[/bold]
     """
-    from mfbandit.errors import InvalidInput
-    from mfbandit.instances import describe_instances, instance_file, load_instance
-
     if toml:
         if name is None or json:
             raise InvalidInput("--toml prints the file of one instance: name it, and leave out --json")
@@ -97,8 +91,6 @@ def instances(
 
 def _show_instance(instance: Instance, json: bool) -> None:
     """Print an instance as the paper's Tables 2 and 3 do: a row per fidelity, a column per arm."""
-    from mfbandit.instances import instance_table
-
     problem = instance.problem
     if json:
         print_json(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mfbandit.cli._options import Delta, Json
 from mfbandit.cli._output import print_json, print_table
 from mfbandit.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from mfbandit.logs import ControlComparison, LogComparison
+from mfbandit.formatting import percent, shown
+from mfbandit.logs import ControlComparison, LogComparison, Reading, compare_with_control
+from mfbandit.logs import compare as compare_all
 
 __all__ = ["compare"]
 
@@ -70,9 +70,6 @@ def compare(
 
     Example: [bold]mfbandit compare scores.csv --control old[/bold]
     """
-    from mfbandit.logs import Reading, compare_with_control
-    from mfbandit.logs import compare as compare_all
-
     reading = Reading(metric, _read_range(range_), lower, missing)
     found: LogComparison | ControlComparison
     if control is None:
@@ -103,8 +100,6 @@ def _read_range(text: str | None) -> tuple[float, float] | None:
 
 
 def _best_rows(found: LogComparison) -> list[list[str]]:
-    from mfbandit.formatting import percent, shown
-
     rows = [["system", f"mean {shown(found.metric)}", "behind by", "at least", "at most", "not the best"]]
     rows += [[shown(found.best), f"{found.mean:.4g}", "", "", "", ""]]
     for rival in found.rivals:
@@ -114,8 +109,6 @@ def _best_rows(found: LogComparison) -> list[list[str]]:
 
 
 def _control_rows(found: ControlComparison) -> list[list[str]]:
-    from mfbandit.formatting import percent, shown
-
     rows = [["system", f"mean {shown(found.metric)}", "ahead by", "at least", "at most", "verdict", "confidence"]]
     rows += [[shown(found.control), f"{found.mean:.4g}", "", "", "", "control", ""]]
     for one in found.challengers:

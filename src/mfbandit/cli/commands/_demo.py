@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.cli._options import Json, Seed
 from mfbandit.cli._output import print_json, print_table
+from mfbandit.cli._result_text import end_code, print_result
+from mfbandit.errors import InvalidInput
 from mfbandit.formatting import amount
-
-if TYPE_CHECKING:
-    from mfbandit.algorithms import Policy
-    from mfbandit.instances import Instance
-    from mfbandit.study import Result, Study
+from mfbandit.instances import Instance, load_instance
+from mfbandit.simulation import simulate
+from mfbandit.storage import open_storage
+from mfbandit.study import Result, Study, create_study
 
 __all__ = ["demo"]
 
@@ -40,10 +42,6 @@ def demo(
 
     Example: [bold]mfbandit demo --out demo[/bold]
     """
-    from mfbandit.algorithms import default_policy, read_policy
-    from mfbandit.cli._result_text import end_code
-    from mfbandit.instances import load_instance
-
     instance = load_instance("judges")
     policy = read_policy(default_policy(instance.problem))
     study = _new_study(instance, policy, out, seed, workers)
@@ -59,10 +57,6 @@ def demo(
 
 def _new_study(instance: Instance, policy: Policy, out: Path, seed: int, workers: int) -> Study:
     """Make a study with a name that is still free, so that a demo can be shown twice."""
-    from mfbandit.errors import InvalidInput
-    from mfbandit.storage import open_storage
-    from mfbandit.study import create_study
-
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -104,8 +98,6 @@ def _introduce(instance: Instance) -> None:
 
 def _truest_only(instance: Instance, policy: Policy, seed: int) -> float:
     """What the same certainty costs on average with the truest fidelity only."""
-    from mfbandit.simulation import simulate
-
     top = dataclasses.replace(policy, fidelities="top")
     # A few trials are over before a compiler would be done.
     runs = simulate(instance, top, delta=_DELTA, trials=_TRIALS, seed=seed, device="python")
@@ -125,8 +117,6 @@ def _files(study: Study, result: Result, out: Path) -> list[str]:
 
 def _tell(result: Result, alone: float | None, instance: Instance, files: list[str], json: bool) -> None:
     """Print the answer, and what it would have cost without the cheap judges."""
-    from mfbandit.cli._result_text import print_result
-
     if json:
         print_json({**result.to_json(), "cost_with_the_truest_only": alone, "files": files})
         return

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from mfbandit.cli._options import Delta, InstanceName, Json, PullDurations, Seed, Spread, check_finite, read_durations
 from mfbandit.cli._output import complain, print_json, print_table
 from mfbandit.errors import InvalidInput
+from mfbandit.files import complete_file
 from mfbandit.formatting import amount
-
-if TYPE_CHECKING:
-    from mfbandit.simulation import Forecast
+from mfbandit.simulation import Forecast
+from mfbandit.simulation import forecast as run
 
 __all__ = ["forecast"]
 
@@ -57,9 +57,6 @@ def forecast(
 
     Example: [bold]mfbandit forecast judges --workers 1,8,64 --durations 1 --spread 1[/bold]
     """
-    from mfbandit.files import complete_file
-    from mfbandit.simulation import forecast as run
-
     check_finite("max_cost", max_cost)
     # A wrong ending must not cost the time of the simulations.
     if out is not None and out.suffix.lower() not in (".png", ".svg", ".pdf"):

@@ -9,7 +9,10 @@ import typer
 
 from mfbandit.cli._options import AllowChangedPolicy
 from mfbandit.cli.commands._study_commands import Patience, StorageUrl, StudyName
-from mfbandit.storage import PATIENCE_SECONDS
+from mfbandit.errors import InvalidInput
+from mfbandit.serve import app, check_address, new_token, run
+from mfbandit.storage import PATIENCE_SECONDS, open_storage
+from mfbandit.study import load_study
 
 __all__ = ["report", "serve"]
 
@@ -44,9 +47,6 @@ def serve(
 
     Example: [bold]mfbandit serve judges.db[/bold]
     """
-    from mfbandit.serve import app, check_address, new_token, run
-    from mfbandit.storage import open_storage
-
     here = check_address(host, token)
     given = new_token() if token is None else token
     store = open_storage(storage, existing=True, patience=patience)
@@ -79,9 +79,6 @@ def report(
 
     Example: [bold]mfbandit report judges.db -o judges.html[/bold]
     """
-    from mfbandit.errors import InvalidInput
-    from mfbandit.study import load_study
-
     if not output.absolute().parent.is_dir():
         raise InvalidInput(f"there is no folder {str(output.parent)!r} to write {output.name!r} in")
     with load_study(storage, study, patience=patience) as opened:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mfbandit.cli._options import Json, Seed
 from mfbandit.cli._output import print_json, print_sentences, print_table
-
-if TYPE_CHECKING:
-    from mfbandit.reproduce import Section
+from mfbandit.reproduce import Section
+from mfbandit.reproduce import reproduce as run
 
 __all__ = ["reproduce"]
 
@@ -37,8 +36,6 @@ def reproduce(
 
     Example: [bold]mfbandit reproduce all --trials 10 --out quick-look[/bold]
     """
-    from mfbandit.reproduce import reproduce as run
-
     sections = run(study, out, trials=trials, seed=seed, quiet=False)
     index = out / "index.html"
     if json:

@@ -9,6 +9,9 @@ import typer
 
 from mfbandit.cli._options import AllowChangedPolicy, GoalName, Json
 from mfbandit.cli._output import complain, print_json
+from mfbandit.cli._result_text import end_code, print_result
+from mfbandit.cli._study_file import read_study_file
+from mfbandit.study.api import study_for
 
 __all__ = ["run"]
 
@@ -46,10 +49,6 @@ def run(
 
     Example: [bold]mfbandit run study.toml --goal top-m:m=3[/bold]
     """
-    from mfbandit.cli._result_text import end_code, print_result
-    from mfbandit.cli._study_file import read_study_file
-    from mfbandit.study.api import study_for
-
     file = read_study_file(study)
     running: dict[str, Any] = file.running if workers is None else {**file.running, "workers": workers}
     settings = file.settings if width is None else {**file.settings, "width": width}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from mfbandit.algorithms import Policy, default_policy, read_policy
 from mfbandit.cli._options import (
     Delta,
     GoalName,
@@ -20,12 +21,14 @@ from mfbandit.cli._options import (
     read_durations,
 )
 from mfbandit.cli._output import complain, print_json, print_table
+from mfbandit.core import Goal
 from mfbandit.formatting import amount
-
-if TYPE_CHECKING:
-    from mfbandit.algorithms import Policy
-    from mfbandit.instances import Instance
-    from mfbandit.simulation import Runs
+from mfbandit.instances import Instance, load_instance
+from mfbandit.model import read_question
+from mfbandit.simulation import Runs
+from mfbandit.simulation import simulate as run
+from mfbandit.theory import wrong_prior
+from mfbandit.workers import RayCluster
 
 __all__ = ["simulate"]
 
@@ -80,12 +83,6 @@ def simulate(
 
     Example: [bold]mfbandit simulate judges --width 8 --durations 1 --spread 1[/bold]
     """
-    from mfbandit.algorithms import default_policy, read_policy
-    from mfbandit.core import Goal
-    from mfbandit.instances import load_instance
-    from mfbandit.model import read_question
-    from mfbandit.simulation import simulate as run
-
     for name, value in (("budget", budget), ("max_cost", max_cost)):
         check_finite(name, value)
     loaded = load_instance(instance)
@@ -124,8 +121,6 @@ def simulate(
 
 def _warn(instance: Instance, policies: list[Policy]) -> None:
     """Say where Explore-A and -B are told what is not so: their guarantee needs it."""
-    from mfbandit.theory import wrong_prior
-
     for one in policies:
         for sentence in wrong_prior(instance, getattr(one, "top", None), getattr(one, "second", None)):
             complain(f"{one.label}: {sentence}")
@@ -135,8 +130,6 @@ def _connection(engine: str) -> contextlib.AbstractContextManager[Any]:
     """One connection to a cluster for all policies: each would make its own otherwise."""
     if engine != "ray":
         return contextlib.nullcontext()
-    from mfbandit.workers import RayCluster
-
     return contextlib.closing(RayCluster())
 
 

@@ -6,19 +6,18 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from mfbandit.cli._options import AllowChangedPolicy, Json
 from mfbandit.cli._output import complain, print_json, print_table
+from mfbandit.cli._result_text import print_result
 from mfbandit.errors import InvalidInput
-from mfbandit.formatting import amount
-from mfbandit.storage import PATIENCE_SECONDS
-
-if TYPE_CHECKING:
-    from mfbandit.model import Pull
-    from mfbandit.study import Study
+from mfbandit.formatting import amount, shown, told_apart
+from mfbandit.model import Pull
+from mfbandit.storage import PATIENCE_SECONDS, open_storage
+from mfbandit.study import Study, import_study, load_study
 
 __all__ = [
     "Patience",
@@ -60,11 +59,6 @@ def status(
 
     Example: [bold]mfbandit status judges.db[/bold]
     """
-    from mfbandit.cli._result_text import print_result
-    from mfbandit.formatting import shown
-    from mfbandit.storage import open_storage
-    from mfbandit.study import load_study
-
     store = open_storage(storage, existing=True, patience=patience)
     names = list(store.headers())
     if study is None and len(names) != 1:
@@ -114,8 +108,6 @@ def ask(
 
     Example: [bold]mfbandit ask judges.db -n 4 --json[/bold]
     """
-    from mfbandit.formatting import shown, told_apart
-
     opened = open_stored(storage, study, patience, allow_changed_policy)
     pulls = opened.ask(n, lease_seconds=lease, people=people)
     where = opened.status
@@ -250,8 +242,6 @@ def import_(
 
     Example: [bold]mfbandit import judges.jsonl other.db[/bold]
     """
-    from mfbandit.study import import_study
-
     result = import_study(file, storage, study).result()
     if json:
         print_json(result.to_json())
@@ -261,8 +251,6 @@ def import_(
 
 def open_stored(storage: str, name: str | None, patience: float, allow_changed_policy: bool = False) -> Study:
     """Open a study that is stored."""
-    from mfbandit.study import load_study
-
     return load_study(storage, name, patience=patience, allow_changed_policy=allow_changed_policy)
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from mfbandit.certificate import load_certificate
+from mfbandit.certificate import verify as check
 from mfbandit.cli._options import Json
 from mfbandit.cli._output import print_json
-
-if TYPE_CHECKING:
-    from mfbandit.study import Study
+from mfbandit.formatting import shown
+from mfbandit.storage import open_storage
+from mfbandit.study import Study, import_study, load_study, verify_with_study
 
 __all__ = ["verify"]
 
@@ -50,11 +52,6 @@ def verify(
 
     Example: [bold]mfbandit verify result.json --study study.db[/bold]
     """
-    from mfbandit.certificate import load_certificate
-    from mfbandit.certificate import verify as check
-    from mfbandit.formatting import shown
-    from mfbandit.study import verify_with_study
-
     found = load_certificate(certificate)
     verdict = check(found) if study is None else verify_with_study(found, _open(study, name))
     if json:
@@ -83,9 +80,6 @@ def verify(
 
 def _open(storage: str, name: str | None) -> Study:
     """The study in a storage or in an exported file."""
-    from mfbandit.storage import open_storage
-    from mfbandit.study import import_study, load_study
-
     path = Path(storage)
     if path.is_file() and path.read_bytes()[:1] == b"{":
         return import_study(path, name=name)

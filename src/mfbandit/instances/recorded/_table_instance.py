@@ -11,8 +11,8 @@ import numpy as np
 from mfbandit._checks import FloatArray, Names, Numbers, as_names, as_numbers, closest
 from mfbandit.errors import InstanceError
 from mfbandit.instances._block_laws import BlockTableLaw
-from mfbandit.instances._evaluator import Evaluator, PullLike, evaluator
-from mfbandit.instances._instance import Instance
+from mfbandit.instances._evaluator import Evaluator, PullLike
+from mfbandit.instances._instance import Instance, evaluator
 from mfbandit.instances._laws import TableLaw
 from mfbandit.instances.recorded._block_tables import BlockCells, collect_blocks, collect_wide
 from mfbandit.instances.recorded._table_rows import TableSource, check_range, kept, read_rows

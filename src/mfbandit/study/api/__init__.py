@@ -1,8 +1,9 @@
 """How studies are made, opened, copied and run from beginning to end."""
 
-from mfbandit.study.api._export import import_study, logged_pulls
 from mfbandit.study.api._identify import allocate, identify, identify_async, study_for
+from mfbandit.study.api._import import import_study
 from mfbandit.study.api._open_study import DEFAULT_NAME, create_study, load_study
+from mfbandit.study.report._export import logged_pulls
 
 __all__ = [
     "DEFAULT_NAME",

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from mfbandit._checks import given_once, whole_number
 from mfbandit.algorithms import Policy
-from mfbandit.errors import InvalidInput, MfbanditError, StorageError, StudyError
+from mfbandit.errors import InvalidInput, StudyError
 from mfbandit.model import Problem, Question, read_question
-from mfbandit.storage import PATIENCE_SECONDS, Storage, open_storage
-from mfbandit.study._policy_digest import PolicyCode, policy_digest
+from mfbandit.storage import PATIENCE_SECONDS, Storage
+from mfbandit.study._policy_digest import policy_digest
 from mfbandit.study._reward_check import plain_text
-from mfbandit.study._settings import Header, Settings, check_same_for_all, read_header, write_header
-from mfbandit.study._study import Study
+from mfbandit.study._settings import Header, Settings, check_same_for_all, write_header
+from mfbandit.study._study import Study, open_study, opened_storage
 from mfbandit.study._study_options import BiasAlarm, Failures
 
-__all__ = ["DEFAULT_NAME", "NameTaken", "check_name", "create_study", "load_study", "open_study"]
+__all__ = ["DEFAULT_NAME", "NameTaken", "check_name", "create_study", "load_study"]
 
 DEFAULT_NAME = "study"
 
@@ -157,7 +155,7 @@ def create_study(
     chosen = check_name(DEFAULT_NAME if name is None else name)
     # The digest makes the policy ready: one that does not suit the problem says so before anything is stored.
     header = Header(settings, secrets.token_hex(8), policy_digest(settings))
-    with _opened(storage, False, patience) as store:
+    with opened_storage(storage, False, patience) as store:
         if store.create(chosen, write_header(header)):
             study = Study(store, chosen, header, durable)
         elif load_if_exists:
@@ -212,18 +210,6 @@ def _follow(study: Study, wanted: dict[str, float | None]) -> None:
         study.extend(**said)
 
 
-@contextmanager
-def _opened(storage: str | Storage | None, existing: bool, patience: float) -> Iterator[Storage]:
-    """Open a storage for a study; should that fail, what was opened is closed again."""
-    store = open_storage(storage, existing=existing, patience=patience)
-    try:
-        yield store
-    except BaseException:
-        if store is not storage:
-            store.close()
-        raise
-
-
 def load_study(
     storage: str | Storage,
     name: str | None = None,
@@ -252,7 +238,7 @@ def load_study(
     -------
     Study
     """
-    with _opened(storage, True, patience) as store:
+    with opened_storage(storage, True, patience) as store:
         study = open_study(
             store, _only_name(store) if name is None else check_name(name), durable, allow_changed_policy
         )
@@ -267,23 +253,6 @@ def _only_name(storage: Storage) -> str:
         held = "no study" if not names else f"{len(names)} studies: {', '.join(map(repr, names[:10]))}"
         raise StudyError(f"the storage holds {held}; a name is needed to tell which one to open")
     return names[0]
-
-
-def open_study(storage: Storage, name: str, durable: bool, allow_changed_policy: bool = False) -> Study:
-    """Open a study of a storage."""
-    text = storage.headers().get(name)
-    if text is None:
-        known = ", ".join(map(repr, list(storage.headers())[:10])) or "none"
-        raise StudyError(f"the storage holds no study named {name!r}; it holds {known}")
-    header = read_header(text, name)
-    try:
-        return Study(storage, name, header, durable, allow_changed_policy)
-    except (LookupError, TypeError, ValueError) as error:
-        if isinstance(error, MfbanditError):
-            raise
-        changed = PolicyCode(name, header, False).changed
-        why = "the code of its policy has changed since it was made" if changed else "it is damaged"
-        raise StorageError(f"the log of study {name!r} cannot be read: {why} ({error})") from error
 
 
 def check_name(name: Any) -> str:
