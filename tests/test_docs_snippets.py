@@ -155,13 +155,14 @@ def test_the_code_about_bias_bounds_prints_what_stands_below_it(capsys):
 
 
 def test_what_people_are_shown_and_the_command_that_shows_it(monkeypatch):
-    serve = pytest.importorskip("mfbandit.serve", reason="needs starlette: pip install 'mfbandit[serve]'")
+    pytest.importorskip("mfbandit.serve", reason="needs starlette: pip install 'mfbandit[serve]'")
     (shown,) = snippets("page", "json")
     Path("FILE").write_text(shown)
     exec(compile(snippets("page", "python")[0], "page.md", "exec"), names := {})
     mf.create_study(names["problem"], storage="judges.db").close()
     served = []
-    monkeypatch.setattr(serve, "run", lambda *given, **settings: served.append((given, settings)))
+    run = "mfbandit.cli.commands._page_commands.run"
+    monkeypatch.setattr(run, lambda *given, **settings: served.append((given, settings)))
     install, words = commands("page")
     assert install == ["pip", "install", ".[serve]"]
     assert main([*words[1:], "--show", "FILE"]) == 0

@@ -94,7 +94,7 @@ def read_block_rows(source: TableSource, block: str, columns: Sequence[str]) -> 
     Examples
     --------
     >>> next(read_block_rows([(7, "gpt", "human", 1.0)], "question", ("arm", "fidelity", "reward")))
-    ('7', Row(arm='gpt', fidelity='human', reward=1.0, where='row 0'))
+    ('7', TableRow(arm='gpt', fidelity='human', reward=1.0, where='row 0'))
     """
     named = column_names(columns)
     if not isinstance(block, str) or block in named:
