@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mfbandit as mf
-from mfbandit.algorithms import REGISTRY, EvidenceEntry, Policy, put
+from mfbandit.algorithms import REGISTRY, Entry, Policy, put
 from mfbandit.certificate import verify
 from mfbandit.core import PULLS, Algorithm
 from mfbandit.kernel import kernel
@@ -106,7 +106,7 @@ class Boast(Guess):
 @pytest.mark.parametrize("kind", [Guess, Boast])
 def test_a_policy_that_guesses_certifies_nothing(kind, monkeypatch):
     policy = kind()
-    monkeypatch.setitem(REGISTRY, policy.name, EvidenceEntry(kind, {}, "guesses", policy.name))
+    monkeypatch.setitem(REGISTRY, policy.name, Entry(kind, {}, "guesses", policy.name))
     study = play("bernoulli", policy.name)
     assert study.status == "answered"
     assert study.confidence == 0.0
