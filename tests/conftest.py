@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import mfbandit as mf
 from mfbandit.study.state import _planner
 from mfbandit.testing import PostgresMissing, temporary_postgres
 
@@ -96,7 +97,21 @@ def pytest_runtest_teardown(item, nextitem):
 @pytest.fixture(autouse=True, scope="session")
 def short_studies_stay_uncompiled():
     """A study compiles its policy beside its pulls as soon as that may pay. Most studies of tests are over before."""
-    _planner._LOOK_AFTER_SECONDS = 1.0
+    _planner._COMPILE_AFTER_SECONDS = 0.25
+
+
+@pytest.fixture(scope="session")
+def compiled_plans() -> None:
+    """The plans of the default policies as machine code, which a study takes once its planning takes milliseconds.
+
+    For tests that play very many studies, or long ones.
+    """
+    for blocks in (None, "unlimited"):
+        for width in (1, 2):
+            study = mf.create_study(mf.Problem(2, [("only", 1.0)], blocks=blocks), width=width)
+            study.ask(1)
+            known = study.current()
+            known.planner.compile(_planner.copy_state(known.state))
 
 
 @pytest.fixture(autouse=True)

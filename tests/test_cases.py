@@ -10,6 +10,8 @@ from scipy.stats import binomtest
 import mfbandit as mf
 from mfbandit.study import create_study
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 ROOT = Path(__file__).parents[1]
 DELTA = 0.01
 CASES = 20_000

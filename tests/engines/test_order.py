@@ -10,6 +10,8 @@ from scipy.stats import binomtest
 import mfbandit as mf
 from mfbandit.study import create_study
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 PROBLEM = mf.Problem(["a", "b"], [("quick", 1.0, 0.02), ("exact", 2.0, 0.0)], reward="bernoulli")
 CLEAR = {"a": 0.35, "b": 0.7}
 CLOSE = {"a": 0.48, "b": 0.52}

@@ -15,6 +15,8 @@ from mfbandit.study import create_study, import_study, load_study
 from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study.state.rounds._round_record import dump_state
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 
 @pytest.mark.parametrize("width", [1, 5])
 @pytest.mark.parametrize(

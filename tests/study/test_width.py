@@ -18,6 +18,8 @@ from mfbandit.study import create_study, import_study, load_study, verify_with_s
 from mfbandit.study.state import StudyState
 from mfbandit.study.state._wide_state import WideStudyState
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 WIDTH = 8
 make = partial(create_study, PROBLEM, width=WIDTH, delta=0.1)
 
