@@ -22,7 +22,8 @@ exclude_patterns = ["_build"]
 suppress_warnings = ["config.cache"]
 html_theme = "furo"
 html_title = "mfbandit"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 
 # Headings can be linked to as they are on the pages of a repository.

@@ -105,10 +105,9 @@ def race() -> None:
         words = {"color": colour, "va": "center", "ha": "right" if far else "left", "fontsize": 10}
         axes.annotate(label, (start, previous), place, textcoords="offset points", **words)
     axes.set_xlim(0, 600)
-    axes.text(0.03, 1.0, "epsilon = 0.02", transform=axes.transAxes, va="top", ha="left", fontsize=10)
     axes.set_ylim(min(height for height, *_ in heights) - 0.08, 1.0)
     axes.set_xlabel("questions graded, of 600 (the same for all)")
-    axes.set_ylabel("right so far")
+    axes.set_ylabel("share of right answers so far")
     print(study.result())
     figure.savefig(PICTURES / "race.png")
 

@@ -14,7 +14,7 @@ WIDTH = 120
 #: What begins a paragraph of its own: an item, with its indent and mark.
 _ITEM = re.compile(r"^( *)([-*+] |\d+\. )")
 #: Lines that are no prose: headings, tables, HTML, pictures, directives of MyST, definitions of links, indented code.
-_NO_PROSE = re.compile(r"^(#|\||<|!\[|:::|\[[^\]]+\]: | {4,}(?![-*+] |\d+\. ))")
+_NO_PROSE = re.compile(r"^(#| *\||<|!\[|:::|\[[^\]]+\]: | {4,}(?![-*+] |\d+\. ))")
 #: A line that began so would be read as an item, a heading or a quotation.
 _NO_BEGINNING = re.compile(r"^([-*+>=|]$|#+$|\d+[.)]$|:::)")
 
@@ -41,7 +41,7 @@ def _parts(text: str) -> Iterator[tuple[list[str], bool]]:
     for line in text.split("\n"):
         mark = re.match(r"^ *(`{3,}|~{3,})", line)
         prose = not fence and not mark and line.strip() and (part or not _NO_PROSE.match(line))
-        prose = prose and not re.match(r"^(#|\||<!--)", line)
+        prose = prose and not re.match(r"^(#| *\||<!--)", line)
         if part and (not prose or _ITEM.match(line)):
             yield part, True
             part = []

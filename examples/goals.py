@@ -4,7 +4,7 @@
 Which prompts beat the one in use, which three are the best, and which cheap one is good enough?
 
 Six prompts answer the same 600 questions, or as few of them as will do. Everything runs offline: whether an answer is
-right is drawn from the number of the question.
+right is drawn from the number of the question. The picture shows how many answers of each prompt every goal took.
 """
 
 import numpy as np
@@ -35,14 +35,18 @@ def ask(question, **options):
 
 
 def draw(results):
-    """Draw how many answers of each prompt every question took."""
+    """Draw how many answers of each prompt every goal took, each goal at a height of its own."""
     figure = Figure(figsize=(5.6, 3.4), layout="constrained")
     axes = figure.subplots()
     looks = ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^")
-    for (question, result), (colour, marker) in zip(results.items(), looks, strict=True):
+    for (goal, result), (colour, marker), above in zip(results.items(), looks, (0.25, 0, -0.25), strict=True):
         graded = [arm.pulls["graded"] for arm in result.arms]
-        axes.plot(graded, range(len(graded)), marker, color=colour, markersize=9, alpha=0.8, label=question)
+        heights = [place + above for place in range(len(graded))]
+        axes.plot(graded, heights, marker, color=colour, markersize=8, label=goal)
+    for place in range(1, len(RIGHT)):
+        axes.axhline(place - 0.5, color="#d0d0d0", linewidth=0.8, zorder=0)
     axes.set_yticks(range(len(RIGHT)), list(RIGHT))
+    axes.set_xlim(left=0)
     axes.set_xlabel("answers that were graded, of 600")
     figure.legend(loc="outside upper center", ncols=2, frameon=False)
     return figure

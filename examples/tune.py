@@ -1,8 +1,8 @@
 """Tune a classifier
 =================
 
-Tune a classifier, know how sure the answer is, and see what it took beside a grid search. In a clone:
-pip install '.[sklearn]'.
+Tune a classifier, know how sure the answer is, and see what it took beside a grid search. It needs
+`pip install '.[sklearn]'`, in a clone.
 
 In the picture, dots are mean scores, each on the splits on which a setting was fitted. Bars say how far each setting
 may lie from the answer, all bounds at once. A grey bar that reaches above the answer is no better candidate: bounds of

@@ -86,8 +86,9 @@ def test_prose_is_broken_at_one_width():
     for page in names["pages"]():
         text = page.read_text(encoding="utf-8")
         assert names["wrapped"](text) == text, page.name
+        assert "| |--" not in text, f"{page.name}: a table that was taken for prose"
     long = "- " + "word " * 25 + "- `a b` | end"
-    kept = "\n| a" + " " * 130 + "|\n```\n" + "x " * 70 + "\n```\n"
+    kept = "\n| a" + " " * 130 + "|\n   | b" + " " * 130 + "|\n```\n" + "x " * 70 + "\n```\n"
     assert names["wrapped"](long + "\n" + kept) == "- " + "word " * 22 + "word\n  word word - `a b` | end\n" + kept
 
 

@@ -117,9 +117,10 @@ def test_the_commands_of_the_front_pages_are_those_of_ci():
     for mark in ("demo", "tests"):
         assert f"<!-- {mark} -->\n```sh\n" in readme
     assert "command_of tests" in ci
-    assert block("docs/index.md", "pip install .").splitlines()[1] in block(
-        "README.md", "python3 -m venv .venv && .venv/bin/pip install -q ."
-    )
+    environment, install, demo = block("docs/index.md", "python3").splitlines()
+    assert environment == "python3 -m venv .venv && . .venv/bin/activate"
+    (quick,) = block("README.md", "python3 -m venv .venv && .venv/bin/pip install -q .").splitlines()
+    assert quick.replace(" -q", "").replace(".venv/bin/", "") == f"python3 -m venv .venv && {install} && {demo}"
     install, tests, checks = block("CONTRIBUTING.md", "python3").splitlines()
     assert install.replace(" -e ", " -q -e ") in readme
     assert tests.partition("  ")[0] in readme

@@ -1,4 +1,4 @@
-"""mfbandit: find the best of K alternatives at the least cost, from cheap and expensive measurements.
+"""mfbandit: find the best of several alternatives from cheap biased and expensive true measurements.
 
 >>> import mfbandit as mf
 >>> problem = mf.Problem(["a", "b"], [("quick look", 1.0, 0.1), ("full test", 20.0)], reward="bernoulli")

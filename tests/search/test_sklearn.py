@@ -327,7 +327,7 @@ def test_it_says_where_it_stands(iris, capsys):
     search(verbose=1, biases="calibrate").fit(*iris)
     lines = capsys.readouterr().err.splitlines()
     # Nothing is said of fidelities that nobody has asked for.
-    assert "1 fits, cost 1: max_depth=1 leads, 2 of 2 still in, how much better another is, is not known" in lines[0]
+    assert "1 fit, cost 1: max_depth=1 leads, 2 of 2 still in, how much better another is, is not known" in lines[0]
     assert re.search(r"max_depth=3 leads, 1 of 2 still in, none better by more than 0.*, confidence 0.9", lines[-1])
     search(verbose=1, biases="calibrate", fidelities=3).fit(*iris)
     assert "fits at 12 samples, 37 samples cost more than 0.05 of one at 112" in capsys.readouterr().err

@@ -37,7 +37,7 @@ def application() -> typer.Typer:
             bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
         ] = False,
     ) -> None:
-        """Find the best of several alternatives at the least cost, from cheap and expensive measurements.
+        """Find the best of several alternatives from cheap biased and expensive true measurements.
 
         Every command has an example in its own help: [bold]mfbandit simulate --help[/bold].
         """

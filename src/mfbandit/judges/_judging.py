@@ -77,7 +77,8 @@ class Judging:
         The range of scores, as for `Problem`: [0, 1] by default, ``mf.Bounded(1, 5)`` for scores from 1 to 5.
     truth
         ``"these grades"``: every grade is made once and kept. ``"expected grade"``: every draw is graded
-        anew, which graders that are not repeatable need if a second grading should agree. See the module.
+        anew, which graders that are not repeatable need if a second grading should agree. The page about judges
+        has an example.
     cache
         A file that keeps grades and answers from one run to the next (JSON lines). A study in a storage needs it:
         without it every answer is graded, equal or not. Several processes may share it. Grades are found again by

@@ -145,7 +145,8 @@ def standing(view: View, fits: int, span: float) -> str:
     others = f"none better by more than {bound:.3g}" if known else "how much better another is, is not known yet"
     sure = f", confidence {view.confidence:.3g}" if view.confidence >= 0.005 else ""
     leads = "" if view.best is None else f"{view.best} leads, "
-    return f"{fits} fits, cost {view.cost:g}: {leads}{len(view.left)} of {len(names)} still in, {others}{sure}"
+    made = "1 fit" if fits == 1 else f"{fits} fits"
+    return f"{made}, cost {view.cost:g}: {leads}{len(view.left)} of {len(names)} still in, {others}{sure}"
 
 
 def how_it_ended(result: Result, max_cost: float | None, span: float) -> str | None:
