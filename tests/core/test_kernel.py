@@ -2,6 +2,8 @@
 
 import importlib
 import sys
+import threading
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -136,6 +138,25 @@ def test_missing_numba_names_the_package(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(module.MissingExtra, match="need numba"):
         compiled(double)
+
+
+def test_warnings_are_heard_at_once_while_another_thread_compiles(monkeypatch):
+    heard = []
+    monkeypatch.setattr("warnings.showwarning", lambda message, *_: heard.append(str(message)))
+    assert compiled(double, store=False)(2) == 4
+    errors = importlib.import_module("numba.core.errors")
+
+    def warn_within():
+        with errors.WarningsFixer(errors.NumbaWarning).catch_warnings("file.py", 1):
+            warnings.warn("mind the gap", UserWarning, stacklevel=1)
+            heard.append("then it goes on")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        thread = threading.Thread(target=warn_within)
+        thread.start()
+        thread.join()
+    assert heard == ["mind the gap", "then it goes on"]
 
 
 def test_compiling_leaves_the_streams_alone():
