@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.algorithms.mf_toptwo import MFTopTwo
+from mfbandit.algorithms.mf_toptwo._sampling import is_good
 from mfbandit.confidence.pair import proves
 from mfbandit.confidence.pair._victory_records import beaten_records, evidence, from_record
 from mfbandit.core import Goal, arrays, new_state, observe
@@ -321,3 +322,15 @@ def test_a_best_arm_that_was_beaten_by_mistake_returns():
             state.own.quiet[0] = study.cost
     assert study.status == "certified"
     assert study.best == "arm 0"
+
+
+@pytest.mark.parametrize(("weights", "truest_is"), [(1, False), (2, True)])
+def test_what_counts_as_active_stays_as_it_was_when_a_study_began(weights, truest_is):
+    """The truest fidelity always counts, but in studies with the first weights only where it gives enough."""
+    seen = arrays(mf.load_instance("poiani-5x2").problem)
+    params = MFTopTwo().algorithm(seen, Goal(0.1, weights=weights), lambda value: value).params
+    assert is_good(seen, params, seen.truest, 0.1, 1.0) == truest_is
+    assert is_good(seen, params, seen.truest, 0.5, 1.0)
+    assert is_good(seen, params, seen.truest, 0.0, 0.0)
+    assert not is_good(seen, params, 0, 0.1, 1.0)
+    assert not is_good(seen, params, 0, 0.0, 0.0)

@@ -108,6 +108,49 @@ def test_cells_bound_every_point_inside_them(times):
                 )
 
 
+def filled(kind, bias, cost, seen, active):
+    """Two arms with pulls, sums and sums of squares by arm and fidelity: of all rewards, and of the active ones."""
+    arrays = problem(kind, bias, cost, sigma=1.0)
+    state, chosen, at = empty(arrays)
+    for part, numbers in ((state, active | seen), (chosen.active, active)):
+        for stream, (n, total, squared) in numbers.items():
+            part.pulls[stream], part.sums[stream], part.squares[stream] = n, total, squared
+    return arrays, state, chosen, at
+
+
+def test_streams_of_both_arms_that_change_places_prove_nothing():
+    """At one v a stream of one arm begins to be able to say something, and one of the other arm ceases to be."""
+    crossing, count, two = 0.4657788603004403, 10254, {(0, 1): (20508, 9285, 9285), (1, 1): (20508, 9285, 9285)}
+    active = {(0, 1): (count, 5200, 5200), (1, 1): (count, 4815, 4815), (0, 0): (391, 161, 161), (1, 0): (77, 20, 20)}
+    bias = [[1.0 - crossing, 0.0], [crossing, 0.0]]
+    arrays, state, chosen, at = filled(KINDS["bernoulli"][0], bias, [[0.1, 1.0]] * 2, two, active)
+    check_that_it_is_not_proven(arrays, KINDS["bernoulli"][1], state, chosen, at, 14.8, 0.4757595593367844, 0.45, 0.05)
+
+
+def test_products_that_are_cut_on_the_way_prove_nothing():
+    """Two fidelities speak for an arm, more than evidence is told apart, and a third one against it."""
+
+    def rewards(n, mean):
+        return n, n * mean, n + n * mean * mean
+
+    active = {(0, m): rewards(125, 1.107508919812819) for m in range(2)}
+    active |= {(0, 2): rewards(180, -1.283079652094753), (1, 2): rewards(144, -0.14546370503218162)}
+    seen = {(0, m): rewards(250, 0.0) for m in range(2)}
+    seen |= {(0, 2): rewards(100_000, -0.02513460252730988), (1, 2): rewards(288, 0.0)}
+    kind, evidence = KINDS["gaussian"]
+    bias, cost = [[1e-9, 1e-9, 0.0]] * 2, [[0.9, 0.95, 1.0]] * 2
+    arrays, state, chosen, at = filled(kind, bias, cost, seen, active)
+    check_that_it_is_not_proven(arrays, evidence, state, chosen, at, 64.0, 0.6491924747375095, 0.0, 0.003)
+
+
+def check_that_it_is_not_proven(arrays, evidence, state, chosen, at, target, v, guess, step):
+    """Evidence is too low at this v, wherever the search begins."""
+    rewards = Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders)
+    assert log_evidence(arrays, claim(0.0, evidence, chosen), cell_at(arrays, v, v, 200.0), rewards, at) < target - 0.2
+    verdict = prove(arrays, claim(0.0, evidence, chosen), state, target, Guess(guess, step), chosen, at)
+    assert verdict.status != PROVEN
+
+
 def test_plain_python_and_compiled_code_give_the_same_bits():
     rng = np.random.default_rng(5)
     for name in KINDS:

@@ -211,8 +211,11 @@ def information_rates(
 
 @kernel
 def is_good(problem: Arrays, params: TopTwoParams, fidelity: int, gives: float, best: float) -> bool:
-    """Whether a fidelity is good without optimism, by what it and the best one give; the truest one always is."""
-    if fidelity == problem.truest:
+    """Whether a fidelity is good without optimism, by what it and the best one give; the truest one always is.
+
+    In studies that began with the first weights it is only where it gives enough, or none gives any.
+    """
+    if fidelity == problem.truest and (params.weights > 1 or best <= 0.0):
         return True
     return bool(gives >= params.good * best and best > 0.0)
 

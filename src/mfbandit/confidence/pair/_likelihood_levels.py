@@ -90,8 +90,8 @@ _SURE = 1.0 - 1e-9
 _TINY = 1e-12
 #: For so many counts a stream that can say something on a part of the cell only: there are never so many.
 PARTLY = 2.0**40
-#: Ratios below e^(-cap - this) are set to 0: no other ratio lets them matter beside rounding.
-_FAINT = 40.0
+#: Ratios below e^(-cap - this) are set to 0: no two products that were not cut let them matter beside rounding.
+_FAINT = 80.0
 _PER_OCTAVE = 1.0 / math.log(2.0)
 #: The smallest q (1 - q) that octaves tell apart. Cells rest on octaves that rise towards the ends of [0, 1] and
 #: beyond; a stretch of v may reach from q inside to q beyond an end, so they must not rise far.

@@ -78,6 +78,11 @@ _TRUEST, _CARRIED, _ACTIVE = (_TABLES[name] for name in ("_TRUEST", "_CARRIED", 
 _OF_ALL, _OF_ACTIVE, _OF_LEADERS = 0, 1, 2
 #: The row of A_b among the levels of both arms, a row to work in, and that of A'_b.
 _LEADERS_ROW, _ONE_LEADER, _LEADERS_TRUEST = 6, 7, 8
+#: From here on, plus cap / 8, products of several streams count as cut where cap is larger: see `log_evidence`.
+_ROOM = 335.0
+#: Streams of the better arm's side that can say nothing count this many times, so that no other one of the worse arm's
+#: makes up for one of them.
+_APART = 2.0**20
 #: Cells of v that wait at once.
 STACK = 64
 
@@ -242,6 +247,8 @@ def arm_levels(
     scale = 0.25 * cell.cap
     unit, back, most = math.exp(-scale), math.exp(scale), math.exp(cell.cap - 2.0 * scale)
     helped, led = 0.0, _LED[hypothesis.weights - 1]
+    # Products of what speaks for the claim alone, in a row that is not in use at that time.
+    largest, room = 5 if side == 0 else _ONE_LEADER, min(most, math.exp(_ROOM - 0.375 * cell.cap))
     # All parts take turns: a second call of `stream_levels` would take long to compile.
     for part in range(parts_of(problem, hypothesis, side, rewards.leaders)):
         arm, row = hypothesis.better if side == 0 else hypothesis.worse, 3 * side + 2
@@ -253,6 +260,8 @@ def arm_levels(
                 continue
             for i in shared_range(WIDTH):
                 levels[row, i] = unit * unit
+        for i in shared_range(WIDTH):
+            levels[largest, i] = unit * unit
         for m in range(fidelities):
             stream = stream_of(rewards, part, arm, m)
             if stream.n == 0.0:
@@ -272,18 +281,19 @@ def arm_levels(
             if part >= _OF_ACTIVE:
                 for i in shared_range(WIDTH):
                     levels[row, i] = min(most, float(levels[row, i]) * float(streams[m, i]) * back)
+                    levels[largest, i] = min(most, float(levels[largest, i]) * max(1.0, float(streams[m, i]) * back))
             elif fidelities > 1:
                 helps[m] = help_of(streams, m, scale, hypothesis.weights)
                 helped += helps[m]
         if part >= _OF_ACTIVE:
-            note_cuts(levels, row, most, scratch)
+            note_cuts(levels, largest, room, scratch)
         if part == _OF_ALL:
             carried_levels(problem, side, cell.cap, helped, scratch)
         elif part >= _OF_LEADERS:
             for i in shared_range(WIDTH):
                 factor = (1.0 - led) + led * (float(levels[_ONE_LEADER, i]) * back * back)
                 levels[_LEADERS_ROW, i] = min(most, float(levels[_LEADERS_ROW, i]) * factor)
-            note_cuts(levels, _LEADERS_ROW, most, scratch)
+            note_cuts(levels, _LEADERS_ROW, room, scratch)
             if fidelities > 1 and rewards.leaders.pulls[part - _OF_LEADERS, problem.truest] > 0.0:
                 for i in shared_range(WIDTH):
                     factor = (1.0 - led) + led * (float(streams[problem.truest, i]) * back)
@@ -322,7 +332,15 @@ def cell_at(problem: Arrays, low: float, high: float, cap: float) -> Cell:
 
 @kernel
 def log_evidence(problem: Arrays, hypothesis: Hypothesis, cell: Cell, rewards: Rewards, scratch: PairScratch) -> float:
-    """A lower bound of log W(v), or log E(v), on a cell of v, exact where it is a point (ratios cut at e^cap)."""
+    """A lower bound of log W(v), or log E(v), on a cell of v, exact where it is a point (ratios cut at e^cap).
+
+    `scratch.counts` tells whether values at several points belong to one convex function: nothing was cut, and the
+    same streams can say nothing. A product of several streams may be cut on the way and come back, or lose a stream
+    that was set to 0, though it would matter beside the others. So it counts as cut where those streams of it that
+    speak for the claim come to e^cap. Where they do not, a ratio below e^(-cap - 80), times the others of both arms,
+    is at most e^(cap - 80), so e^-20 of what is to be proven. The smallest floating-point numbers are larger than that
+    where cap is large: a product then counts as cut from e^(335 + cap / 8) on.
+    """
     cap, scale = cell.cap, math.exp(-0.5 * cell.cap)
     join_threads()
     scratch.counts[CUT] = 0.0
@@ -332,7 +350,9 @@ def log_evidence(problem: Arrays, hypothesis: Hypothesis, cell: Cell, rewards: R
         scratch.levels[_LEADERS_TRUEST, i] = scale
     for side in range(2):
         arm_levels(problem, hypothesis, side, cell, rewards, scratch)
-    join_threads()
+        join_threads()
+        if side == 0:
+            scratch.counts[SURE] *= _APART
     value, weights = 0.0, hypothesis.weights
     parts = 3 if problem.cost.shape[1] > 1 else 1
     # The last turns are those of the leaders, against the active rewards of the worse arm (or all at one fidelity), and
