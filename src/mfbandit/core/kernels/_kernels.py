@@ -310,7 +310,7 @@ def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) ->
     instead = {**wrapping.on_cpu(), **references.on_cpu()}
     for_parts, for_entries = compilers()
     options: dict[str, dict[str, Any]] = {
-        "entry": {**_ENTRY, "pipeline_class": for_entries},
+        "entry": {**_ENTRY, "no_cfunc_wrapper": True, "pipeline_class": for_entries},
         "stored": _STORED,
         "part": {**_PART, "pipeline_class": for_parts},
     }
