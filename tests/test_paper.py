@@ -28,7 +28,7 @@ def mean_cost(instance, letter, delta, trials, seed=0):
     [("a", 57_690, 3_950), ("b", 72_515, 4_120), ("c", 66_410, 3_780), ("top", 50_760, 3_690)],
 )
 def test_figure_1a(letter, cost, deviation):
-    runs = mf.simulate("figure-1a", POLICIES[letter], delta=0.05, trials=1000, seed=1)
+    runs = mf.simulate("figure-1a", POLICIES[letter], delta=0.05, trials=500, seed=1)
     assert runs.stopped.all()
     assert runs.cost.mean() == pytest.approx(cost, rel=0.01)
     assert runs.cost.std() == pytest.approx(deviation, rel=0.10)
@@ -54,7 +54,7 @@ def test_a_wins_on_the_first_instance_and_b_on_the_second(delta):
 
 
 def test_delta_hardly_matters_under_the_papers_radius():
-    costs = {delta: mean_cost("figure-1a", "a", delta, 300) for delta in (0.05, 0.25)}
+    costs = {delta: mean_cost("figure-1a", "a", delta, 150) for delta in (0.05, 0.25)}
     assert costs[0.25] == pytest.approx(55_770, rel=0.015)
     assert costs[0.05] / costs[0.25] < 1.06
 

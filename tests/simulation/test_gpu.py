@@ -259,32 +259,31 @@ def ptx(monkeypatch):
     return text
 
 
+#: Policies that are compiled for states of another size, for rewards of another law or with marks: all others for a
+#: state in shared memory and rewards of 0 and 1.
+OTHERWISE = {
+    "ucb-top": (5, mf.BetaLaw(4.0), 2, "shared"),
+    "lucb-c": (30, None, 0, "local"),
+    "elimination": (100, mf.BetaLaw(4.0), 0, "local"),
+    "mf-ucb": (1000, None, 0, "global"),
+}
+
+
 @pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", [name for name, entry in REGISTRY.items() if not entry.kind.on_blocks])
-def test_every_policy_compiles_for_a_gpu(name, ptx):
-    text = ptx(mf.load_instance("loose-prior"), REGISTRY[name].example)
+def test_every_policy_compiles_for_a_gpu_and_states_of_all_sizes(name, ptx):
+    instance, marks, memory, example = mf.load_instance("loose-prior"), 0, "shared", REGISTRY[name].example
+    if name in OTHERWISE:
+        arms, law, marks, memory = OTHERWISE[name]
+        instance = many_arms(arms, law)
+    assert shaped(instance, example, marks)[1].memory_space == memory
+    text = ptx(instance, example, marks)
     assert ".entry" in text
-    assert "ld.shared" in text
+    assert f"ld.{memory}" in text
     assert "mul.rn.f64" in text  # what pulls cost is not fused, so that a budget ends at the same pull
     # Threads of a warp wait for each other where they share loops, and tables are no branches.
     assert ("bar.warp.sync" in text) == ("vote.sync" in text) == (name == "mf-toptwo")
     if name == "mf-toptwo":
         assert "ld.const" in text
         assert text.count("setp") < 2_000
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("arms", "law", "marks", "memory", "name"),
-    [
-        (5, mf.BetaLaw(4.0), 2, "shared", "ucb-top"),
-        (30, None, 0, "local", "lucb-c"),
-        (100, mf.BetaLaw(4.0), 0, "local", "ucb-top"),
-        (1000, None, 0, "global", "ucb-top"),
-    ],
-)
-def test_states_of_all_sizes_compile_for_a_gpu(arms, law, marks, memory, name, ptx):
-    instance = many_arms(arms, law)
-    assert shaped(instance, name, marks)[1].memory_space == memory
-    assert f"ld.{memory}" in ptx(instance, name, marks)

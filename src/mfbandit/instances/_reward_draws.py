@@ -54,7 +54,8 @@ class Law(NamedTuple):
 def law_arrays(instance: Instance) -> Law:
     """Turn the reward law of an instance into arrays, in unit scale."""
     law, reward = instance.law, instance.problem.reward
-    means = np.ascontiguousarray(reward.to_unit(instance.means), dtype=np.float64)
+    # A copy, which can be written: the same arrays of an instance cannot, and would be compiled for once more.
+    means = np.array(reward.to_unit(instance.means), dtype=np.float64, order="C")
     scale = 0.0
     values, counts = np.zeros(1), np.zeros(means.shape, dtype=np.int64)
     if isinstance(law, GaussianLaw):

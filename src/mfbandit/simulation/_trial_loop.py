@@ -255,8 +255,11 @@ def run_trial(setting: Setting, state: State, out: Ints, key: int, noted: Noted)
     """Play one trial to its end, which is noted on its way; tell whether it ended by itself."""
     problem, limits, marks, trace = setting.problem, setting.limits, setting.marks, noted.trace
     traced, reached, rows = 0, 0, 1
+    # References of its own, for a plan that is called: nothing else here has to take what it may have changed anew.
+    lent_problem, lent_params = by_reference(by_value(problem)), by_reference(by_value(setting.params))
+    lent_state = by_reference(by_value(state))
     while limits.stop_flag[0] == 0:
-        rows = plan(problem, setting.params, state, out)
+        rows = plan(lent_problem, lent_params, lent_state, out)
         if rows == 0:
             break
         played = 0

@@ -21,6 +21,8 @@ from mfbandit.core import (
     Ints,
     State,
     afford,
+    by_reference,
+    by_value,
     kernel,
     lag,
     layout,
@@ -200,6 +202,9 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
     problem, limits, trace = setting.problem, setting.limits, noted.trace
     state, queue, flying, planned, out = trial.state, trial.queue, trial.flying, trial.planned, trial.out
     at, traced, spent, cut, full, rows = queue.at, 0, 0.0, False, False, 1
+    # References of its own, for a plan that is called: nothing else here has to take what it may have changed anew.
+    lent_problem, lent_params = by_reference(by_value(problem)), by_reference(by_value(setting.params))
+    lent_state = by_reference(by_value(state))
     while limits.stop_flag[0] == 0:
         size, settled = size_of_row(queue), at[_ASKED] - shared_lag(workers.width, at[_ASKED], workers.sharing)
         if size > 0 and (cut or at[_COUNTED] + size <= settled or rows == WAIT):
@@ -208,7 +213,7 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
             continue
         if cut:
             break
-        rows = look_ahead(problem, setting.params, state, trial.copied, flying, out)
+        rows = look_ahead(lent_problem, lent_params, lent_state, trial.copied, flying, out)
         if rows == 0:
             break
         before, rows = at[_ASKED], min(rows, workers.rows_limit)

@@ -40,7 +40,7 @@ from mfbandit.core.kernels import _references as references
 from mfbandit.core.kernels import _shared_loops as shared_loops
 from mfbandit.core.kernels import _wrapping as wrapping
 from mfbandit.core.kernels._kept_code import keep
-from mfbandit.core.kernels._part_code import part_compiler
+from mfbandit.core.kernels._part_code import STORED_NAME, compilers
 from mfbandit.errors import MissingExtra
 
 __all__ = [
@@ -80,8 +80,6 @@ _PART = {
 }
 #: Parts that are stored are large, and called: with references that costs nothing to speak of.
 _STORED = {name: value for name, value in _PART.items() if name != "forceinline"}
-#: How names of stored parts end. `Reference` is stored with them: another one, or another place of it, needs another.
-_STORED_NAME = "_by_reference"
 
 
 def kernel(function: F) -> F:
@@ -322,13 +320,18 @@ def compiled(function: F, *, store: bool = True, apart: Collection[str] = ()) ->
     """
     numba = _numba()
     instead = {**wrapping.on_cpu(), **references.on_cpu()}
-    options = {"entry": _ENTRY, "stored": _STORED, "part": {**_PART, "pipeline_class": part_compiler()}}
+    for_parts, for_entries = compilers()
+    options: dict[str, dict[str, Any]] = {
+        "entry": {**_ENTRY, "no_cfunc_wrapper": True, "pipeline_class": for_entries},
+        "stored": _STORED,
+        "part": {**_PART, "pipeline_class": for_parts},
+    }
 
     def build(part: Any, role: str) -> Any:
         if part.__code__ in instead:
             return instead[part.__code__]
         # Files are called so: an entry and a stored part of one text must not share any.
-        name = f"{part.__name__}_{digest(part)}" + (_STORED_NAME if role == "stored" else "")
+        name = f"{part.__name__}_{digest(part)}" + (STORED_NAME if role == "stored" else "")
         key = (part.__module__, name, role)
         if key not in _cpu:
             used = parts(part).items()

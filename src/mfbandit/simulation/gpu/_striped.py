@@ -58,43 +58,53 @@ def _striped() -> Any:
     # of a row is a constant that load instructions add by themselves.
     whole = np.uint64
 
-    def place(array: Any, index: Any) -> int:
-        """Where an element lies."""
-        raise NotImplementedError
-
-    def placing(array: Any, index: Any) -> Any:
+    def getting(array: Any, index: Any) -> Any:
         if not isinstance(array, Striped):
             return None
+        # Where an element lies is written out each time: a function for that would be compiled for every array, too.
         offset = whole(array.offset)
         if isinstance(index, types.Integer):
-            return lambda array, index: (offset + whole(index)) * array.threads + array.thread
+            return lambda array, index: array.words[(offset + whole(index)) * array.threads + array.thread]
         # Numbers per step of the last index but one, but two, but three.
         _, last, square, cube = (whole(math.prod(array.shape[len(array.shape) - n :])) for n in range(4))
         if len(index) == 2:
-            return lambda array, index: (
+            return lambda array, index: array.words[
                 (offset + whole(index[0]) * last + whole(index[1])) * array.threads + array.thread
-            )
+            ]
         if len(index) == 3:
-            return lambda array, index: (
+            return lambda array, index: array.words[
                 (offset + whole(index[0]) * square + whole(index[1]) * last + whole(index[2])) * array.threads
                 + array.thread
-            )
-        return lambda array, index: (
+            ]
+        return lambda array, index: array.words[
             (offset + whole(index[0]) * cube + whole(index[1]) * square + whole(index[2]) * last + whole(index[3]))
             * array.threads
             + array.thread
-        )
-
-    def getting(array: Any, index: Any) -> Any:
-        return (lambda array, index: array.words[place(array, index)]) if isinstance(array, Striped) else None
+        ]
 
     def putting(array: Any, index: Any, value: Any) -> Any:
-        def put(array: Any, index: Any, value: Any) -> None:
-            array.words[place(array, index)] = value
+        if not isinstance(array, Striped):
+            return None
+        offset = whole(array.offset)
+        _, last, square, cube = (whole(math.prod(array.shape[len(array.shape) - n :])) for n in range(4))
 
-        return put if isinstance(array, Striped) else None
+        def put_1(array: Any, index: Any, value: Any) -> None:
+            array.words[(offset + whole(index)) * array.threads + array.thread] = value
 
-    for function, made in ((place, placing), (operator.getitem, getting), (operator.setitem, putting)):
+        def put_2(array: Any, index: Any, value: Any) -> None:
+            array.words[(offset + whole(index[0]) * last + whole(index[1])) * array.threads + array.thread] = value
+
+        def put_3(array: Any, index: Any, value: Any) -> None:
+            at = offset + whole(index[0]) * square + whole(index[1]) * last + whole(index[2])
+            array.words[at * array.threads + array.thread] = value
+
+        def put_4(array: Any, index: Any, value: Any) -> None:
+            at = offset + whole(index[0]) * cube + whole(index[1]) * square + whole(index[2]) * last + whole(index[3])
+            array.words[at * array.threads + array.thread] = value
+
+        return (put_1, put_2, put_3, put_4)[0 if isinstance(index, types.Integer) else len(index) - 1]
+
+    for function, made in ((operator.getitem, getting), (operator.setitem, putting)):
         extending.overload(function, strict=False, jit_options={"forceinline": True})(made)
     return Striped
 
