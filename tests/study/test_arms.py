@@ -42,7 +42,7 @@ def check(study, url, folder):
 @pytest.mark.parametrize(("problem", "width"), [(ITEMS, 1), (ITEMS, 5), (LANES, 5), (NORMAL, 1), (NORMAL, 4)])
 def test_an_arm_joins_and_another_one_leaves(problem, width, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = create_study(problem, delta=0.1, storage=url, width=width, most_arms=6, seed=3)
+    study = create_study(problem, delta=0.1, storage=url, durable=False, width=width, most_arms=6, seed=3)
     play(study)
     assert (study.status, study.best) == ("certified", "b")
     before = check(study, url, tmp_path)
