@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -178,6 +179,10 @@ def _checked(value: Any, kind: Any, field: str) -> Any:
     return value
 
 
+#: Types of the options of a policy; to make them of their texts takes as long as all the rest.
+_hints = functools.cache(typing.get_type_hints)
+
+
 def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     if name not in REGISTRY:
         close = difflib.get_close_matches(name, REGISTRY, n=1)
@@ -188,7 +193,7 @@ def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     for key in options:
         if key not in fields:
             raise PolicyError(f"{name} has no option {key!r}; its options are {', '.join(fields)}")
-    hints = typing.get_type_hints(entry.kind)
+    hints = _hints(entry.kind)
     read = {
         key: _convert(value, hints[key], key) if isinstance(value, str) else _checked(value, hints[key], key)
         for key, value in options.items()
