@@ -11,6 +11,8 @@ from mfbandit.certificate._document import EvidenceEntry
 from mfbandit.cli import main
 from mfbandit.study import verify_with_study
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 
 def test_a_true_certificate_passes(certified, proof):
     verdict = verify_with_study(proof, certified)

@@ -8,8 +8,8 @@ random moments or, with KILLS = 0, when the study is done; it prints how many it
 the environment, results are confirmed between any two kills. With DURABLE = 0 or 1
 workers open the study so, and each evaluation of one pull in seven fails the first time.
 
-The file ACKNOWLEDGED.jsonl, where there is one, is the study as it was exported before: what decides in it is read once,
-and not by every worker.
+The file ACKNOWLEDGED.jsonl, where there is one, is the study as it was exported before: what decides in it is read
+once, and not by every worker.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def work(url: str, name: str, acknowledged: str, durable: str = "") -> None:
             elif study.tell(pull, reward_of(pull.seed), cost=cost_of(study, pull)):
                 os.write(file, f"{pull.id} {reward_of(pull.seed)!r}\n".encode())
         if not pulls:
-            time.sleep(0.002)
+            time.sleep(0.005)
 
 
 def await_growth(acknowledged: str, size: int) -> int:

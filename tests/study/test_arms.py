@@ -12,6 +12,8 @@ from mfbandit.storage import MemoryStorage
 from mfbandit.study import create_study, import_study, load_study
 from mfbandit.study._verify_with_study import verify_with_study
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 MEANS = {"a": 0.2, "b": 0.6, "c": 0.45, "d": 0.95}
 ITEMS = mf.Problem(["a", "b", "c"], [("only", 1.0)], "bernoulli", blocks=150)
 NORMAL = mf.Problem(["a", "b", "c"], [("only", 1.0)], mf.Gaussian(), blocks="unlimited")

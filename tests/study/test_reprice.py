@@ -10,6 +10,8 @@ from mfbandit.study import create_study, import_study, load_study
 from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study.api import logged_pulls
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 LABELLED = mf.Problem(["a", "b", "c"], [mf.Fidelity("only", 1.0, block_cost=0.5)], blocks=120)
 
 

@@ -12,6 +12,8 @@ from mfbandit.storage import MemoryStorage
 from mfbandit.study import create_study, import_study, load_study
 from mfbandit.study._verify_with_study import verify_with_study
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 LANES = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0, 0.0)], blocks=150)
 
 
