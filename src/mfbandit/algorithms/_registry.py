@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -179,8 +178,8 @@ def _checked(value: Any, kind: Any, field: str) -> Any:
     return value
 
 
-#: Types of the options of a policy; to make them of their texts takes as long as all the rest.
-_hints = functools.cache(typing.get_type_hints)
+#: Types of the options of policies; to make them of their texts takes as long as all the rest.
+_types: dict[type[Policy], dict[str, Any]] = {}
 
 
 def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
@@ -193,7 +192,9 @@ def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     for key in options:
         if key not in fields:
             raise PolicyError(f"{name} has no option {key!r}; its options are {', '.join(fields)}")
-    hints = _hints(entry.kind)
+    if entry.kind not in _types:
+        _types[entry.kind] = typing.get_type_hints(entry.kind)
+    hints = _types[entry.kind]
     read = {
         key: _convert(value, hints[key], key) if isinstance(value, str) else _checked(value, hints[key], key)
         for key, value in options.items()
