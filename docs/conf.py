@@ -4,6 +4,7 @@ from typing import Any
 
 from sphinx_gallery.scrapers import figure_rst
 
+from mfbandit.study.state import _planner
 from mfbandit.version import __version__
 
 project = "mfbandit"
@@ -40,6 +41,10 @@ default_role = "code"
 nitpicky = True
 nitpick_ignore_regex = [("py:class", r"(?!mfbandit\.).*"), ("py:class", r".*\._.*")]
 python_use_unqualified_type_names = True
+
+
+# Studies of examples are short: to compile their policies beside them took as long as to build all pages.
+_planner._COMPILE_AFTER_SECONDS = float("inf")
 
 
 def figures(block: Any, variables: dict[str, Any], settings: dict[str, Any]) -> str:

@@ -96,8 +96,11 @@ def pytest_runtest_teardown(item, nextitem):
 
 @pytest.fixture(autouse=True, scope="session")
 def short_studies_stay_uncompiled():
-    """A study compiles its policy beside its pulls as soon as that may pay. Most studies of tests are over before."""
-    _planner._COMPILE_AFTER_SECONDS = 0.25
+    """A study compiles its policy beside its pulls as soon as that may pay. Most studies of tests are over before.
+
+    To compile a policy takes up to ten seconds, in which a test that is over would leave others less of the machine.
+    """
+    _planner._COMPILE_AFTER_SECONDS = _planner._WAIT_AFTER_SECONDS = 2.0
 
 
 @pytest.fixture(scope="session")

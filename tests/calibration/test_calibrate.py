@@ -12,6 +12,7 @@ from scipy.stats import binomtest
 
 import mfbandit as mf
 from mfbandit.calibration import Calibration, calibrate
+from mfbandit.calibration._pilot_data import read_pilot
 from mfbandit.errors import InvalidInput
 from mfbandit.tables import read_table
 
@@ -218,6 +219,19 @@ def test_forms_of_data_agree():
     tasks = calibrate([instance] * 7, confidence=0.8)
     assert tasks.tasks == 7
     assert tasks.arms == 105
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 9, 200])
+def test_cells_are_summed_up_alike_all_at_once_and_one_by_one(repeats):
+    scores = np.asfortranarray(np.random.default_rng(8).random((6, 3, repeats)))
+    options = dict.fromkeys(("sds", "counts", "tasks", "fidelities", "truest"))
+    at_once = read_pilot(scores, reward=mf.Gaussian(), **options)
+    lacking = np.concatenate([scores, np.full((6, 3, 1), np.nan)], axis=2)
+    one_by_one = read_pilot(lacking, reward=mf.Gaussian(), **options)
+    for name in ("means", "spreads", "counts"):
+        assert getattr(at_once, name).tobytes() == getattr(one_by_one, name).tobytes()
+    for mine, theirs in zip(at_once.cells, one_by_one.cells, strict=True):
+        assert [cell.tolist() for cell in mine] == [cell.tolist() for cell in theirs]
 
 
 def test_too_few_arms():

@@ -76,12 +76,12 @@ def mutated(rng, value, names):
 
 def test_no_field_can_be_changed(proof):
     """Every value of a certificate, one at a time, against everything that could stand there instead."""
-    true, rng = verify(proof), random.Random(7)
+    true, rng, text = verify(proof), random.Random(7), json.dumps(proof)
     names = [*proof["arms"], *proof["fidelities"], *proof["retired"]]
     for path in list(places(proof))[1:]:
         if path[0] in ("statistics", "evidence") and len(path) > 3 and rng.random() < 0.7:
             continue
-        forged = copy.deepcopy(proof)
+        forged = json.loads(text)  # much faster than a copy
         new = mutated(rng, at(forged, path), names)
         if new == at(forged, path):
             continue
@@ -93,13 +93,13 @@ def test_no_field_can_be_changed(proof):
 @pytest.mark.slow
 def test_random_mutations(proof):
     """Mutations of one to three values, as they are and by a forger who makes all that follows anew."""
-    true, rng, accepted = verify(proof), random.Random(11), 0
+    true, rng, accepted, text = verify(proof), random.Random(11), 0, json.dumps(proof)
     names = [*proof["arms"], *proof["fidelities"], *proof["retired"]]
     paths = list(places(proof))[1:]
     ways = 1 if proof["kind"] == "leaders" else len(proof["arms"]) - 1
     least_delta = ways * math.exp(-min(entry["evidence"] for entry in proof["evidence"]))
     for _ in range(MUTATIONS):
-        forged = copy.deepcopy(proof)
+        forged = json.loads(text)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             path = rng.choice(paths)
             try:

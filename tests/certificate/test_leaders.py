@@ -19,6 +19,8 @@ from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study.state._planner import Planner
 from mfbandit.study.state.rounds._round_record import read_round
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 TRUTH = {"a": 0.3, "b": 0.75, "c": 0.55, "d": 0.1}
 PROBLEM = mf.Problem(list(TRUTH), [("quick", 0.1, 0.1), ("exact", 1.0, 0.0)], reward="bernoulli")
 

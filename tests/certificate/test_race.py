@@ -1,8 +1,8 @@
 """Certificates of races on blocks: what they say, what is refused, and that no forged one names another arm."""
 
-import copy
 import json
 import math
+import pickle
 import random
 
 import numpy as np
@@ -139,7 +139,7 @@ def test_cost_counts_opened_blocks():
 
 def forged(proof, change):
     """A certificate by a forger who makes all that follows anew."""
-    copied = copy.deepcopy(proof)
+    copied = pickle.loads(pickle.dumps(proof))  # much faster than copy.deepcopy
     change(copied)
     try:
         with np.errstate(all="ignore"):
@@ -247,9 +247,9 @@ def mutate(rng, proof):
 
 @pytest.mark.slow
 def test_random_mutations(proof, made):
-    true, rng, accepted = verify(proof), random.Random(11), 0
+    true, rng, accepted, text = verify(proof), random.Random(11), 0, json.dumps(proof)
     for _ in range(MUTATIONS // len(KINDS)):
-        changed = copy.deepcopy(proof)
+        changed = json.loads(text)
         for _ in range(rng.choice((1, 1, 2))):
             try:
                 mutate(rng, changed)

@@ -10,12 +10,27 @@ from mfbandit.certificate import Certificate, verify
 from mfbandit.certificate._document import EvidenceEntry
 from mfbandit.cli import main
 from mfbandit.study import verify_with_study
+from mfbandit.study.state import _planner
+
+pytestmark = pytest.mark.usefixtures("compiled_plans")
 
 
 def test_a_true_certificate_passes(certified, proof):
     verdict = verify_with_study(proof, certified)
     assert verdict.valid, verdict.reasons
     assert verdict.claim == verify(proof).claim
+
+
+def test_a_study_is_played_again_by_machine_code_that_is_there(monkeypatch):
+    taken, before = [], _planner.Planner.compiled_before
+    monkeypatch.setattr(_planner, "_LOOK_AFTER_SECONDS", 0.0)
+    problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 2.0)], reward="bernoulli")
+    study = mf.create_study(problem, delta=0.1)
+    study.optimize(lambda pull: float(pull.arm == "b"), progress=False)
+    proof = study.result().certificate
+    monkeypatch.setattr(_planner.Planner, "compiled_before", lambda *a: taken.append(before(*a)) or taken[-1])
+    assert verify_with_study(proof, study).valid
+    assert taken == [True]
 
 
 def test_one_made_on_the_way_is_checked_as_of_then():

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from mfbandit.storage import ROUND
 from mfbandit.study import create_study, load_study
 from mfbandit.study.state.rounds._round_record import read_round
 
-ray = pytest.importorskip("ray", reason="Ray is not installed")
+pytestmark = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
 HALF_A_CORE = {"quick": {"num_cpus": 0.5}, "exact": {"num_cpus": 0.5}}
 
@@ -141,6 +142,8 @@ def test_a_lost_cluster_is_no_failure_of_a_pull(evaluators, tmp_path, part):
 
 
 def test_a_study_that_used_a_cluster_leaves_it_open(cluster, make, evaluators):
+    import ray
+
     make(3.0).optimize(evaluators.noisy, engine="ray", progress=False)
     assert ray.is_initialized()
 

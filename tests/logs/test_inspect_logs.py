@@ -4,6 +4,7 @@ import json
 import random
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ import pytest
 from mfbandit.errors import InvalidInput, ModelWarning
 from mfbandit.logs import ModelRace, compare, read_logs
 
-pytest.importorskip("inspect_ai", reason="needs Inspect: pip install 'mfbandit[inspect]'")
+# Inspect is slow to load: only whoever runs these tests does, and not all who look which tests there are.
+pytestmark = pytest.mark.skipif(
+    find_spec("inspect_ai") is None, reason="needs Inspect: pip install 'mfbandit[inspect]'"
+)
 
 SKILLS = {"good": 0.95, "poor": 0.3}
 

@@ -7,6 +7,9 @@ to the file ACKNOWLEDGED what `tell` has confirmed to it. The crew ends when KIL
 random moments or, with KILLS = 0, when the study is done; it prints how many it killed. With MFBANDIT_GROWS=1 in
 the environment, results are confirmed between any two kills. With DURABLE = 0 or 1
 workers open the study so, and each evaluation of one pull in seven fails the first time.
+
+The file ACKNOWLEDGED.jsonl, where there is one, is the study as it was exported before: what decides in it is read
+once, and not by every worker.
 """
 
 import contextlib
@@ -43,7 +46,7 @@ def work(url: str, name: str, acknowledged: str, durable: str = "") -> None:
             elif study.tell(pull, reward_of(pull.seed), cost=cost_of(study, pull)):
                 os.write(file, f"{pull.id} {reward_of(pull.seed)!r}\n".encode())
         if not pulls:
-            time.sleep(0.002)
+            time.sleep(0.005)
 
 
 def await_growth(acknowledged: str, size: int) -> int:
@@ -69,12 +72,25 @@ def hire(url: str, name: str, acknowledged: str, *durable: str) -> int:
         os._exit(1)
 
 
+def read_what_decides(exported: str) -> None:
+    """Read and try the code of a policy, in a study that only lives in memory; no worker compiles it."""
+    from mfbandit.study import import_study
+    from mfbandit.study.state import _planner
+
+    _planner._COMPILE_AFTER_SECONDS = float("inf")
+    if os.path.exists(exported):
+        study = import_study(exported)
+        study.code.check()
+        study.ask()
+
+
 def main() -> None:
     url, name, workers, kills, seed, acknowledged, *durable = sys.argv[1:]
     # What workers need is loaded once, before they are forked; but nothing is opened.
     for module in ("mfbandit.study", "mfbandit.storage._sql", "sqlalchemy.dialects.sqlite", "psycopg"):
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
+    read_what_decides(f"{acknowledged}.jsonl")
     chance = random.Random(int(seed))
     crew = [hire(url, name, acknowledged, *durable) for _ in range(int(workers))]
     killed = 0

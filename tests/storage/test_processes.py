@@ -27,6 +27,7 @@ PROBLEM = mf.Problem(
 def crew(study: Study, workers: int, kills: int, folder: Path) -> dict[int, float]:
     """Let a crew work on a study; returns what was confirmed to its workers."""
     confirmed = folder / "confirmed"
+    study.export(f"{confirmed}.jsonl")
     command = [sys.executable, CREW, study.storage.url, study.name, workers, kills, 1, confirmed]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,8 @@ from mfbandit.storage import MemoryStorage
 from mfbandit.study import create_study, import_study, load_study
 from mfbandit.study._verify_with_study import verify_with_study
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 MEANS = {"a": 0.2, "b": 0.6, "c": 0.45, "d": 0.95}
 ITEMS = mf.Problem(["a", "b", "c"], [("only", 1.0)], "bernoulli", blocks=150)
 NORMAL = mf.Problem(["a", "b", "c"], [("only", 1.0)], mf.Gaussian(), blocks="unlimited")
@@ -42,7 +44,7 @@ def check(study, url, folder):
 @pytest.mark.parametrize(("problem", "width"), [(ITEMS, 1), (ITEMS, 5), (LANES, 5), (NORMAL, 1), (NORMAL, 4)])
 def test_an_arm_joins_and_another_one_leaves(problem, width, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = create_study(problem, delta=0.1, storage=url, width=width, most_arms=6, seed=3)
+    study = create_study(problem, delta=0.1, storage=url, durable=False, width=width, most_arms=6, seed=3)
     play(study)
     assert (study.status, study.best) == ("certified", "b")
     before = check(study, url, tmp_path)

@@ -334,7 +334,7 @@ def test_who_is_on_a_block_is_fixed_when_it_is_opened(tmp_path: Path, width: int
     url = f"sqlite:///{tmp_path / 'study.db'}"
     seen: dict[tuple[int, int], set[str]] = {}
     measured: dict[tuple[int, int], set[str]] = {}
-    with create_study(FINITE, storage=url, delta=0.2, width=width) as study:
+    with create_study(FINITE, storage=url, durable=False, delta=0.2, width=width) as study:
         while not study.done:
             for pull in study.ask(width):
                 place = pull.fidelity_index, pull.index

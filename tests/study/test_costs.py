@@ -22,6 +22,8 @@ from mfbandit.study.state.rounds._round import PlannedRow
 from mfbandit.study.state.rounds._round_record import dump_state
 from mfbandit.workers import Command, describe
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 ARMS = ["a", "b", "c"]
 PLAIN = mf.Problem(ARMS, [mf.Fidelity("quick", 1.0, 0.1), mf.Fidelity("exact", 3.0)])
 MEASURED = mf.Problem(ARMS, [mf.Fidelity("quick", 1.0, 0.1), mf.Fidelity("exact", "measured")])
@@ -145,7 +147,7 @@ def test_a_limit_holds_within_a_round_that_costs_more_than_was_declared() -> Non
 @pytest.mark.parametrize(("problem", "width"), [(MEASURED, 1), (MEASURED, 4), (ITEMS, 4), (NORMAL, 1)])
 def test_everybody_who_reads_the_log_knows_the_same(problem, width, tmp_path) -> None:
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = create_study(problem, width=width, max_cost=30.0, retries=50, storage=url)
+    study = create_study(problem, width=width, max_cost=30.0, retries=50, storage=url, durable=False)
     for number in itertools.count():
         play(study, failing=0.05)
         other = load_study(url)
@@ -273,7 +275,9 @@ def fails_first(folder: Path, pull: mf.Pull) -> float:
 def test_what_failed_attempts_have_cost_counts(engine, width, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("mfbandit.study.run._backoff.FIRST_WAIT", 0.001)
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = create_study(PLAIN, policy="lucb-c:batch=4", max_cost=40.0, delta=1e-9, width=width, storage=url)
+    study = create_study(
+        PLAIN, policy="lucb-c:batch=4", max_cost=40.0, delta=1e-9, width=width, storage=url, durable=False
+    )
     study.optimize(partial(fails_first, tmp_path), workers=width, engine=engine, progress=False)
     frame = study.to_frame()
     again = frame[frame["attempt"] > 1]

@@ -18,6 +18,8 @@ from mfbandit.study._settings import Settings
 from mfbandit.study.state import StudyState
 from mfbandit.study.state import _study_statistics as standing
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 #: How many studies are made of the policy that is disturbed most.
 STUDIES = 40
 DELTA = 0.02
@@ -66,6 +68,7 @@ def play(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch, action: str) -
     study_state = StudyState(settings)
     while not study_state.ended:
         study_state.plan()
+        study_state.planner.look(study_state.state, study_state.planning_seconds)
         first = study_state.round.first
         for row, end in zip(study_state.round.rows, study_state.round.ends, strict=True):
             for place in range(end - row.size, end):
@@ -82,7 +85,7 @@ def play(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch, action: str) -
 
 @pytest.mark.parametrize("policy", proven_policies())
 def test_certified_answers_are_right_when_a_study_is_disturbed(policy, monkeypatch, times):
-    # The phases of this one are what a fresh start disturbs most; the others take long uncompiled.
+    # The phases of this one are what a fresh start disturbs most; the others take longer.
     studies = times * (STUDIES // 2 if policy == "iise" else STUDIES // (8 if policy.startswith("mf-") else 4))
     ends = [play(policy, seed, monkeypatch, ("widen", "drop")[seed % 2]) for seed in range(studies)]
     certified = [wrong for status, wrong in ends if status == "certified"]

@@ -19,6 +19,12 @@ POLICIES = [entry.example for entry in REGISTRY.values()]
 INSTANCES = ["figure-1a", "poiani-5x2"]
 
 
+@pytest.fixture(autouse=True)
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Studies of all policies are over before these are compiled."""
+    monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", math.inf)
+
+
 def limits(policy: str, cost: float) -> dict[str, Any]:
     return {"budget" if read_policy(policy).objective == "regret" else "max_cost": cost}
 
@@ -103,7 +109,6 @@ def test_order_and_interruptions_change_nothing(policy: str, simulated: Callable
 
 def test_compiled_and_plain_planning_agree(simulated: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     instance = mf.load_instance("figure-1a")
-    monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", math.inf)
     plain = create_study(instance.problem, max_cost=3000.0)
     play(plain, simulated(instance))
     monkeypatch.setattr("mfbandit.study.state._planner._LOOK_AFTER_SECONDS", 0.0)

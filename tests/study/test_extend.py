@@ -31,7 +31,9 @@ pytestmark = pytest.mark.usefixtures("compiled_plans")
 @pytest.mark.parametrize("step", [1.0, 7.5])
 def test_a_limit_is_raised_until_the_answer_is_certain(problem, policy, width, step, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = create_study(problem, policy=policy, max_cost=step, storage=url, delta=0.1, width=width, seed=3)
+    study = create_study(
+        problem, policy=policy, max_cost=step, storage=url, durable=False, delta=0.1, width=width, seed=3
+    )
     limits = []
     for number in itertools.count(1):
         play(study)

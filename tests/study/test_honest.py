@@ -78,7 +78,7 @@ def test_everybody_says_the_same_in_the_same_order(kind, tmp_path, capsys):
         "plain": mf.Problem(["a", "b", "c"], fidelities),
         "items": mf.Problem(["a", "b", "c"], fidelities, blocks=200),
     }.get(kind, mf.Problem(["a", "b", "c"], fidelities, mf.Gaussian(), blocks="unlimited"))
-    study = mf.create_study(problem, delta=1e-3, storage=f"sqlite:///{tmp_path / 'study.db'}")
+    study = mf.create_study(problem, delta=1e-3, durable=False, storage=f"sqlite:///{tmp_path / 'study.db'}")
     assert "there is no answer yet" in str(study.result())
 
     def reward(pull):

@@ -10,6 +10,8 @@ from mfbandit.study import create_study, import_study, load_study
 from mfbandit.study._verify_with_study import verify_with_study
 from mfbandit.study.api import logged_pulls
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 LABELLED = mf.Problem(["a", "b", "c"], [mf.Fidelity("only", 1.0, block_cost=0.5)], blocks=120)
 
 
@@ -17,7 +19,7 @@ LABELLED = mf.Problem(["a", "b", "c"], [mf.Fidelity("only", 1.0, block_cost=0.5)
 def test_a_price_changes_from_now_on(problem, width, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
     name = problem.fidelities[-1].name
-    study = create_study(problem, delta=0.1, storage=url, width=width, seed=3)
+    study = create_study(problem, delta=0.1, storage=url, durable=False, width=width, seed=3)
     for _ in range(12):
         for pull in study.ask(1):
             study.tell(pull, reward_of(pull))

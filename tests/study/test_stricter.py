@@ -12,6 +12,8 @@ from mfbandit.storage import MemoryStorage
 from mfbandit.study import create_study, import_study, load_study
 from mfbandit.study._verify_with_study import verify_with_study
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 LANES = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0, 0.0)], blocks=150)
 
 
@@ -27,7 +29,7 @@ LANES = mf.Problem(["a", "b", "c"], [("quick", 0.05, 0.05), ("exact", 1.0, 0.0)]
 )
 def test_a_stricter_demand_goes_on_from_what_is_known(problem, width, delta, epsilon, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = create_study(problem, delta=delta, epsilon=epsilon, storage=url, width=width, seed=3)
+    study = create_study(problem, delta=delta, epsilon=epsilon, storage=url, durable=False, width=width, seed=3)
     play(study)
     assert study.status == "certified"
     before = study.cost
@@ -131,7 +133,7 @@ def test_identify_asks_for_a_surer_answer(tmp_path):
 @pytest.mark.parametrize(("problem", "width"), [(PROBLEM, 1), (LANES, 5)])
 def test_arms_that_only_a_narrow_bound_has_beaten_return(problem, width, tmp_path):
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = create_study(problem, delta=0.1, storage=url, width=width, seed=3)
+    study = create_study(problem, delta=0.1, storage=url, durable=False, width=width, seed=3)
     play(study)
     assert study.status == "certified"
     cost = study.cost

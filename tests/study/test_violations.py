@@ -148,7 +148,7 @@ def test_an_exported_study_keeps_it(tmp_path):
 
 def test_arms_may_be_retired_as_well(tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
-    study = start("drop", storage=url, on_failure="retire", retries=0)
+    study = start("drop", storage=url, durable=False, on_failure="retire", retries=0)
     while not study.done:
         for pull in study.ask(4):
             if pull.arm == "c" and study.current().broken:

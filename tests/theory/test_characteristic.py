@@ -23,6 +23,7 @@ from mfbandit.theory import (
     lower_bound,
     lower_bound_coefficient,
 )
+from mfbandit.theory.characteristic import _characteristic
 
 pytestmark = pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
 
@@ -243,3 +244,15 @@ def test_time(arms, fidelities, seconds):
 def test_importing_the_theory_does_not_load_scipy():
     code = "import sys, mfbandit.theory; sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_curve_of_limits_solves_one_program(monkeypatch):
+    solved, solve = [], _characteristic.characteristic_cost
+    monkeypatch.setattr(_characteristic, "characteristic_cost", lambda *a, **b: solved.append(a) or solve(*a, **b))
+    instance = random_instance(1234)
+    curve = [limit(instance, delta) for delta in (0.01, 0.05, 0.1, 0.2)]
+    assert curve == sorted(curve, reverse=True)
+    assert limit(random_instance(1234), 0.05) == curve[1]
+    assert len(solved) == 1
+    assert limit(instance, 0.05, fidelities="top") >= curve[1]
+    assert len(solved) == 2

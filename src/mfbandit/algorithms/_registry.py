@@ -178,6 +178,10 @@ def _checked(value: Any, kind: Any, field: str) -> Any:
     return value
 
 
+#: Types of the options of policies; to make them of their texts takes as long as all the rest.
+_types: dict[type[Policy], dict[str, Any]] = {}
+
+
 def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     if name not in REGISTRY:
         close = difflib.get_close_matches(name, REGISTRY, n=1)
@@ -188,7 +192,9 @@ def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     for key in options:
         if key not in fields:
             raise PolicyError(f"{name} has no option {key!r}; its options are {', '.join(fields)}")
-    hints = typing.get_type_hints(entry.kind)
+    if entry.kind not in _types:
+        _types[entry.kind] = typing.get_type_hints(entry.kind)
+    hints = _types[entry.kind]
     read = {
         key: _convert(value, hints[key], key) if isinstance(value, str) else _checked(value, hints[key], key)
         for key, value in options.items()

@@ -116,8 +116,7 @@ class Pilot:
         if self.repeats is None:
             raise InvalidInput("pairs are read from repeats: an array (arms, fidelities, items), NaN where one lacks")
         found = []
-        for k, both in enumerate(self.repeats[:, [m, self.truest]]):
-            apart = both[0] - both[1]
+        for k, apart in enumerate(self.repeats[:, m] - self.repeats[:, self.truest]):
             found.append(apart[~np.isnan(apart)])
             if len(found[-1]) < 2:
                 names = f"{self.fidelities[m]!r} and {self.fidelities[self.truest]!r}"
@@ -241,10 +240,20 @@ def _summarised(
     return means, spreads, np.array([[len(cell) for cell in row] for row in cells], dtype=np.int64)
 
 
+def _summarised_at_once(table: FloatArray) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+    """The same of an array (arms, fidelities, repeats) in which nothing is missing."""
+    count = table.shape[2]
+    spreads = table.std(axis=2, ddof=1) if count > 1 else np.zeros(table.shape[:2])
+    return table.mean(axis=2), spreads, np.full(table.shape[:2], count, dtype=np.int64)
+
+
 def _from_arrays(table: FloatArray, sds: Numbers | None, counts: Numbers | None, reward: RewardKind) -> _Measured:
     if table.ndim == 3 and table.size:
         if sds is not None or counts is not None:
             raise InvalidInput("sds and counts are computed from the repeats; leave them out")
+        if np.isfinite(table).all():
+            whole = np.ascontiguousarray(table)  # or sums would be rounded otherwise than those of cells
+            return *_summarised_at_once(whole), tuple(map(tuple, whole))
         cells = tuple(tuple(cell[~np.isnan(cell)] for cell in row) for row in table)
         for k, row in enumerate(cells):
             for m, cell in enumerate(row):

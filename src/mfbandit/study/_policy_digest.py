@@ -27,6 +27,9 @@ from mfbandit.study.state._planner import make_planner_for
 
 __all__ = ["PolicyCode", "policy_digest", "text_digest"]
 
+#: Shorter tables are not worth a note of their text.
+_LONG_TABLE = 16
+
 #: Parts of a syntax tree that decide nothing, or that only some versions of Python have.
 _SILENT = frozenset({"annotation", "returns", "decorator_list", "type_comment", "type_params", "ctx", "kind"})
 
@@ -34,7 +37,7 @@ _SILENT = frozenset({"annotation", "returns", "decorator_list", "type_comment", 
 class _Text(NamedTuple):
     """What a function says, and the names that it mentions."""
 
-    plain: str
+    plain: bytes
     names: tuple[str, ...]
 
 
@@ -126,14 +129,19 @@ def text_digest(kernels: Iterable[Callable[..., Any]], numbers: Iterable[str] = 
             return
         seen.add(id(function))
         text = _text(function.__code__, trees)
-        sha.update(text.plain.encode())
-        called = parts(function)
+        sha.update(text.plain)
+        known, called = function.__globals__, None
         for name in text.names:
-            if name in called:
-                sha.update(name.encode())
-                add(called[name])
-            elif isinstance(value := function.__globals__.get(name), (bool, int, float, str, tuple, np.ndarray)):
-                sha.update(f"{name}={_constant(value)}".encode())
+            value = known.get(name)
+            if value is None:  # most are names of the function's own
+                continue
+            if isinstance(value, types.FunctionType):
+                called = parts(function) if called is None else called
+                if name in called:
+                    sha.update(name.encode())
+                    add(value)
+            elif isinstance(value, (bool, int, float, str, tuple, np.ndarray)):
+                sha.update(f"{name}={_constant_of_module(value)}".encode())
 
     for function in kernels:
         add(function)
@@ -154,10 +162,12 @@ def _text(code: types.CodeType, trees: dict[str, dict[tuple[str, int], ast.Funct
         tree = trees[code.co_filename].get((code.co_name, code.co_firstlineno))
         if tree is None:
             # There is no file, or no longer the one that was imported.
-            _texts[code] = _Text(f"{sys.version_info[:2]} {code.co_code.hex()} {code.co_consts!r}", code.co_names)
+            _texts[code] = _Text(
+                f"{sys.version_info[:2]} {code.co_code.hex()} {code.co_consts!r}".encode(), code.co_names
+            )
         else:
             mentioned = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-            _texts[code] = _Text(_plain(tree), tuple(dict.fromkeys(mentioned)))
+            _texts[code] = _Text(_plain(tree).encode(), tuple(dict.fromkeys(mentioned)))
     return _texts[code]
 
 
@@ -193,6 +203,22 @@ def _plain(node: Any) -> str:
 def _is_remark(node: Any) -> bool:
     """Whether a statement is a text alone, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+#: Tables of modules, which are tuples of numbers, and their texts.
+_tables: dict[int, tuple[tuple[Any, ...], str]] = {}
+
+
+def _constant_of_module(value: Any) -> str:
+    """The text of a constant; that of a long table, which nothing can change, is made once."""
+    if type(value) is not tuple or len(value) < _LONG_TABLE:
+        return _constant(value)
+    table, text = _tables.get(id(value), (None, ""))
+    if table is not value:
+        text = _constant(value)
+        if all(isinstance(one, (bool, int, float, str)) for one in value):
+            _tables[id(value)] = value, text
+    return text
 
 
 def _constant(value: Any) -> str:

@@ -156,7 +156,8 @@ def _moments(study: Study) -> Iterator[tuple[StudyState, LogDigest]]:
 
 
 def _compile_for_long(study_state: StudyState) -> None:
-    """Compile the policy of a study that takes long to play again."""
+    """Plan by what was compiled before, and compile the policy of a study that takes long to play again."""
+    study_state.planner.look(study_state.state, study_state.planning_seconds)
     if study_state.planning_seconds > _LONG_SECONDS:
         study_state.planner.compile_once(study_state.state)
 

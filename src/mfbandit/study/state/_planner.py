@@ -118,7 +118,7 @@ class Planner:
         if self.asked_to_compile or seconds < _LOOK_AFTER_SECONDS:
             return
         if not self.looked:
-            self.asked_to_compile = self.compiled_before(state)
+            self.look(state, seconds)
             return
         if seconds >= _WAIT_AFTER_SECONDS:
             # To plan by the plain text meanwhile, with thousands of arms, would take longer than to wait.
@@ -127,6 +127,11 @@ class Planner:
             self.asked_to_compile = True
             # It takes seconds the first time on a machine.
             start_compiling(self.compile, copy_state(state))
+
+    def look(self, state: State, seconds: float) -> None:
+        """Take the compiled form of `plan`, if another study of this process has needed it, once plans take time."""
+        if not (self.asked_to_compile or self.looked) and seconds >= _LOOK_AFTER_SECONDS:
+            self.asked_to_compile = self.compiled_before(state)
 
     def compile_once(self, state: State) -> None:
         """Compile `plan`, where that can be had and nobody has asked for it before."""

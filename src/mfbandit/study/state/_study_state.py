@@ -225,9 +225,9 @@ class StudyState(ChangeableState):
         if self._stops:
             planned, cut = self.rows_with_starts([]), False
         else:
-            started = time.perf_counter()
+            started = time.thread_time()
             rows = planner.plan(planner.problem, planner.algorithm.params, state, planner.out)
-            self.planning_seconds += time.perf_counter() - started
+            self.planning_seconds += time.thread_time() - started
             planned, cut = self._within_limit(planner.out[:rows].tolist())
         opened = [] if race is None else race.opened(state, before)
         record = self._record(planned, cut, opened, changes)

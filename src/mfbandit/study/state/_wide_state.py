@@ -210,10 +210,10 @@ class WideStudyState(StudyState):
         self._judge_race_again()
         planned, marks, cut = list[PlannedRow](), list[int](), False
         if not self._stops:
-            started = time.perf_counter()
+            started = time.thread_time()
             arguments = planner.problem, planner.algorithm.params, state, self._room_for_copy(), self._flying
             rows = int(planner.plan(*arguments, planner.out))
-            self.planning_seconds += time.perf_counter() - started
+            self.planning_seconds += time.thread_time() - started
             if rows == WAIT:
                 self._waits = True
                 self._fold()

@@ -14,6 +14,7 @@ and their distance is returned.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -130,7 +131,13 @@ def limit(
         return 0.0
     # kl(delta, 1 - delta), exact also where 1 - delta is 1 as a float.
     information = (1.0 - 2.0 * delta) * (math.log1p(-delta) - math.log(delta))
-    return characteristic_cost(instance, fidelities=fidelities, tolerance=tolerance).cost * information
+    return _cost(instance, tuple(_columns(instance, fidelities)), tolerance) * information
+
+
+@functools.lru_cache(maxsize=32)
+def _cost(instance: Instance, columns: tuple[int, ...], tolerance: float) -> float:
+    """C* alone: curves and tables ask for the limit of one instance at many delta."""
+    return characteristic_cost(instance, fidelities=columns, tolerance=tolerance).cost
 
 
 def _columns(instance: Instance, fidelities: str | Sequence[int] | None) -> list[int]:
