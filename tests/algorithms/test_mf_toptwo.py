@@ -234,7 +234,7 @@ def test_it_stops_where_the_papers_procedures_do_not(name):
 @pytest.mark.slow
 def test_it_stops_on_hundreds_of_random_instances(times):
     rng = np.random.default_rng(0)
-    for _ in range(200 * times):
+    for _ in range(400 * times):
         arms, fidelities = int(rng.integers(2, 51)), int(rng.integers(1, 7))
         costs = np.sort(10.0 ** rng.uniform(-2, 1, fidelities))
         biases = np.append(np.sort(rng.uniform(0, 0.3, fidelities - 1))[::-1], 0.0)
