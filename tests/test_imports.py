@@ -15,6 +15,8 @@ HERE = Path(__file__).parents[1]
 PACKAGE = HERE / "src" / "mfbandit"
 #: Most files of a folder, beside its door, and of the root, which has public doors of one file each.
 MOST, MOST_IN_ROOT = 12, 16
+#: Most lines of a file.
+LONGEST = 350
 #: Names of two classes each: their modules hold kernels, whose text a stored study remembers, and so keep them.
 TWO_CLASSES = {"PairMemory", "SumMemory", "Verdict"}
 #: Imports inside functions: who, of what, and why.
@@ -176,6 +178,11 @@ def test_no_two_classes_have_one_name(house: House) -> None:
 
 def test_no_folder_is_crowded(house: House) -> None:
     assert house.crowded() == []
+
+
+def test_no_file_is_long(house: House) -> None:
+    lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in house.modules.items()}
+    assert {name: count for name, count in lines.items() if count > LONGEST} == {}
 
 
 PAGE = """# Contributing

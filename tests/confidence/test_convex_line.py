@@ -11,8 +11,9 @@ from scipy.optimize import minimize_scalar
 
 from mfbandit.confidence.pair import Active
 from mfbandit.confidence.pair._convex_line import ABOVE, BELOW, UNKNOWN, next_line, point_of, start_line
+from mfbandit.confidence.pair._hypothesis import Rewards
 from mfbandit.confidence.pair._likelihood_levels import CUT, EDGES, SURE, Cell, inside
-from mfbandit.confidence.pair._mixture import Rewards, log_evidence
+from mfbandit.confidence.pair._mixture import log_evidence
 from mfbandit.kernel import compiled
 
 

@@ -8,8 +8,9 @@ from pairs import KINDS, claim, empty, problem, random_case
 from scipy.stats import binomtest
 
 from mfbandit.confidence.pair import PROVEN, Active, Guess, prove, take_leader
+from mfbandit.confidence.pair._hypothesis import Rewards
 from mfbandit.confidence.pair._likelihood_levels import LOGS, Cell, Stream, stream_levels
-from mfbandit.confidence.pair._mixture import Rewards, cell_at, log_evidence
+from mfbandit.confidence.pair._mixture import cell_at, log_evidence
 from mfbandit.confidence.pair._proof import REFUTED, infimum
 from mfbandit.core import GAUSSIAN
 from mfbandit.kernel import compiled, kernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -178,8 +179,10 @@ def _checked(value: Any, kind: Any, field: str) -> Any:
     return value
 
 
-#: Types of the options of policies; to make them of their texts takes as long as all the rest.
-_types: dict[type[Policy], dict[str, Any]] = {}
+@functools.cache
+def _types(kind: Any) -> dict[str, Any]:
+    """The types of a policy's options; to make them of their texts takes as long as all the rest."""
+    return typing.get_type_hints(kind)
 
 
 def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
@@ -192,9 +195,7 @@ def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
     for key in options:
         if key not in fields:
             raise PolicyError(f"{name} has no option {key!r}; its options are {', '.join(fields)}")
-    if entry.kind not in _types:
-        _types[entry.kind] = typing.get_type_hints(entry.kind)
-    hints = _types[entry.kind]
+    hints = _types(entry.kind)
     read = {
         key: _convert(value, hints[key], key) if isinstance(value, str) else _checked(value, hints[key], key)
         for key, value in options.items()

@@ -211,8 +211,6 @@ def _plain(value: PerArm | str) -> float | str | list[float]:
 
 def _per_arm(value: object, quantity: str, fidelity: str, arms: tuple[str, ...] | None = None) -> PerArm:
     """Return a valid cost or bias of one fidelity, for all arms or per arm."""
-    if type(value) is float and (0.0 < value < np.inf or (value == 0.0 and quantity != "cost")):
-        return value  # as nearly always
     array = as_numbers(value, f"the {quantity} of fidelity {fidelity!r}", ProblemError)
     if array.ndim > 1:
         raise ProblemError(

@@ -88,8 +88,8 @@ class PolicyCode:
         """Whether it is another; False where it is not known what it was."""
         return self._header.digest is not None and self._header.digest != policy_digest(self._header.settings)
 
-    def is_new(self) -> None:
-        """Know that it is this very code, by which the study has just been made, without reading it again."""
+    def take_as_unchanged(self) -> None:
+        """Spare reading the code again, by which the study has just been made."""
         self.changed = False
 
     @property

@@ -45,14 +45,13 @@ of them, if there are several): there is no union over arms. Of the sum over a o
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from mfbandit.confidence.pair._hypothesis import Hypothesis, PairScratch, Rewards
 from mfbandit.confidence.pair._leaders import Leaders
 from mfbandit.confidence.pair._likelihood_levels import (
     CUT,
     FALLBACK,
     LEVELS,
-    LOGS,
     SURE,
     WIDTH,
     Cell,
@@ -63,9 +62,9 @@ from mfbandit.confidence.pair._likelihood_levels import (
     stretch,
 )
 from mfbandit.confidence.pair._weights import WEIGHTS, tables
-from mfbandit.core import GAUSSIAN, Arrays, Floats, Ints, any_thread, floats, join_threads, kernel, shared_range
+from mfbandit.core import GAUSSIAN, Arrays, Floats, any_thread, join_threads, kernel, shared_range
 
-__all__ = ["STACK", "Active", "Chosen", "Hypothesis", "PairScratch", "Rewards", "cell_at", "log_evidence"]
+__all__ = ["cell_at", "log_evidence"]
 
 _TABLES = tables(WEIGHTS)
 _PRIOR, _FALLBACK_PRIOR, _HELP, _LED = (_TABLES[name] for name in ("_PRIOR", "_FALLBACK_PRIOR", "_HELP", "_LED"))
@@ -83,65 +82,6 @@ _ROOM = 335.0
 #: Streams of the better arm's side that can say nothing count this many times, so that no other one of the worse arm's
 #: makes up for one of them.
 _APART = 2.0**20
-#: Cells of v that wait at once.
-STACK = 64
-
-
-class Active(NamedTuple):
-    """Statistics of every stream, of the active rewards or of all."""
-
-    pulls: Floats | Ints = floats("arms", "fidelities")
-    sums: Floats = floats("arms", "fidelities")
-    squares: Floats = floats("arms", "fidelities")
-
-
-class PairScratch(NamedTuple):
-    """What a certificate needs while it is computed."""
-
-    levels: Floats = floats(9, WIDTH, kept=False)
-    """T, X and Z of the better arm, level by level, then of the worse one, A, one leader's factor of it, and A'."""
-    streams: Floats = floats("fidelities", WIDTH, kept=False)
-    """Likelihood ratios of one arm's streams."""
-    logs: Floats = floats("fidelities", LOGS, kept=False)
-    """Logarithms that streams of one fidelity share: see `mfbandit.confidence.pair._likelihood_levels`."""
-    helps: Floats = floats("fidelities", kept=False)
-    """log H of one arm's streams."""
-    counts: Floats = floats(2, kept=False)
-    """What was cut: see `mfbandit.confidence.pair._likelihood_levels`."""
-    stack: Floats = floats(STACK, kept=False)
-    """Ends of the cells of v that wait."""
-
-
-class Hypothesis(NamedTuple):
-    """What is to be refuted: that `worse` is not the worse one, or not by more than `epsilon`."""
-
-    better: int
-    worse: int
-    epsilon: float
-    """In unit scale."""
-    evidence: int
-    """Which likelihood ratios: see `mfbandit.confidence.pair._likelihood_levels`."""
-    pair_share: float
-    """p, the weight of W of this pair; 1 where pairs are all there is."""
-    leader_share: float
-    """l, the weight of what leaders have shown; 0 where pairs are all there is."""
-    weights: int
-    """The number of the weights: see `mfbandit.confidence.pair._weights`."""
-
-
-class Chosen(NamedTuple):
-    """Statistics of rewards that were chosen before their pulls."""
-
-    active: Active
-    leaders: Leaders
-
-
-class Rewards(NamedTuple):
-    """Statistics of all rewards, of the active ones, and of those of leaders."""
-
-    seen: Active
-    active: Active
-    leaders: Leaders
 
 
 @kernel

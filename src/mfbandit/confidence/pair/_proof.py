@@ -28,18 +28,10 @@ import math
 from typing import NamedTuple
 
 from mfbandit.confidence.pair._convex_line import ABOVE, BELOW, UNKNOWN, next_line, point_of, start_line
+from mfbandit.confidence.pair._hypothesis import STACK, Active, Chosen, Hypothesis, PairScratch, Rewards
 from mfbandit.confidence.pair._leaders import Leaders
 from mfbandit.confidence.pair._likelihood_levels import BOTH, CUT, EDGES, PARTLY, SURE, Cell, inside, stretch
-from mfbandit.confidence.pair._mixture import (
-    STACK,
-    Active,
-    Chosen,
-    Hypothesis,
-    PairScratch,
-    Rewards,
-    cell_at,
-    log_evidence,
-)
+from mfbandit.confidence.pair._mixture import cell_at, log_evidence
 from mfbandit.core import GAUSSIAN, ROUNDS, Arrays, Floats, State, kernel
 
 __all__ = [

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from mfbandit.confidence._estimate import truth
+from mfbandit.confidence.pair._hypothesis import Active, Chosen, Hypothesis, PairScratch
 from mfbandit.confidence.pair._leaders import Leaders, leader_places
-from mfbandit.confidence.pair._mixture import Active, Chosen, Hypothesis, PairScratch
 from mfbandit.confidence.pair._proof import PROVEN, Guess, infimum, prove
 from mfbandit.core import Arrays, Floats, State, compiled_or_plain, floats, group, keep_arms, kernel, new_state
 

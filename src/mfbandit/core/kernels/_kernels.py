@@ -25,11 +25,9 @@ NumPy's functions do not), they never divide by zero, and they never raise.
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import functools
 import hashlib
-import threading
 import types
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
@@ -40,6 +38,7 @@ from mfbandit.core.kernels import _references as references
 from mfbandit.core.kernels import _shared_loops as shared_loops
 from mfbandit.core.kernels import _wrapping as wrapping
 from mfbandit.core.kernels._kept_code import keep
+from mfbandit.core.kernels._other_threads import leave_others_alone
 from mfbandit.core.kernels._part_code import STORED_NAME, compilers
 from mfbandit.errors import MissingExtra
 
@@ -267,32 +266,8 @@ def _numba() -> Any:
         import numba
     except ImportError as error:  # pragma: no cover - numba is a plain dependency
         raise MissingExtra("compiled runs need numba, which a plain 'pip install mfbandit' brings") from error
-    _leave_others_alone()
+    leave_others_alone()
     return numba
-
-
-@functools.cache
-def _leave_others_alone() -> None:
-    """Keep numba from replacing what all threads share while it compiles beside them.
-
-    Where colorama is installed, it wraps sys.stdout and sys.stderr for a moment whenever it words an error, also those
-    it only tries out, and puts back what it found: what another thread had put in place meanwhile would be lost. And it
-    records all warnings, whoever gives them, to give them again later: those of a program that ends meanwhile would
-    never be heard.
-    """
-    from numba.core import errors
-
-    if hasattr(errors, "ColorShell"):
-        errors.ColorShell = contextlib.nullcontext
-    if hasattr(errors, "WarningsFixer"):
-        recorded = errors.WarningsFixer.catch_warnings
-
-        def catch_warnings(fixer: Any, *where: Any, **named: Any) -> Any:
-            if threading.current_thread() is threading.main_thread():
-                return recorded(fixer, *where, **named)
-            return contextlib.nullcontext()
-
-        errors.WarningsFixer.catch_warnings = catch_warnings
 
 
 _cpu: dict[tuple[str, str, str], Any] = {}

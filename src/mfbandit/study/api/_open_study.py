@@ -158,7 +158,7 @@ def create_study(
     with opened_storage(storage, False, patience) as store:
         if store.create(chosen, write_header(header)):
             study = Study(store, chosen, header, durable)
-            study.code.is_new()
+            study.code.take_as_unchanged()
         elif load_if_exists:
             study = open_study(store, chosen, durable, allow_changed_policy)
             stored = study.settings
