@@ -179,10 +179,8 @@ def _checked(value: Any, kind: Any, field: str) -> Any:
     return value
 
 
-@functools.cache
-def _types(kind: Any) -> dict[str, Any]:
-    """The types of a policy's options; to make them of their texts takes as long as all the rest."""
-    return typing.get_type_hints(kind)
+#: The types of a policy's options; to make them of their texts takes as long as all the rest.
+_types: Callable[[Any], dict[str, Any]] = functools.cache(typing.get_type_hints)
 
 
 def _from_options(name: str, options: Mapping[str, Any]) -> Policy:
