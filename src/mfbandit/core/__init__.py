@@ -29,7 +29,7 @@ from mfbandit.core._ahead import (
     rows_at_once,
     shared_lag,
 )
-from mfbandit.core._algorithm import Algorithm, Goal, afford, tally_for
+from mfbandit.core._algorithm import Algorithm, Goal, afford, round_of, tally_for
 from mfbandit.core._block_order import block_order, block_seed, lane_seed, own_block, shuffle
 from mfbandit.core._blocks import (
     NOBODY,
@@ -197,6 +197,7 @@ __all__ = [
     "reset",
     "reward_at",
     "root_of",
+    "round_of",
     "rows_at_once",
     "shared_lag",
     "shared_range",

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mfbandit._checks import is_number
-from mfbandit.core._ahead import Ahead
+from mfbandit.core._ahead import Ahead, plan
 from mfbandit.core._layouts import NoMemory
-from mfbandit.core._state import tally, tally_sums, tally_whole
-from mfbandit.core.kernels._kernels import kernel
+from mfbandit.core._problem_arrays import Arrays, Ints
+from mfbandit.core._state import State, tally, tally_sums, tally_whole
+from mfbandit.core.kernels._kernels import bind, kernel
 from mfbandit.errors import PolicyError
 from mfbandit.model import Question
 
-__all__ = ["Algorithm", "Goal", "afford", "tally_for"]
+__all__ = ["Algorithm", "Goal", "afford", "round_of", "tally_for"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,20 @@ class Algorithm:
     note_answer: Callable[..., Any] = note_nothing
     """``note_answer(problem, params, state, sides)`` says of each arm where it stands, for other questions than which
     arm is the best: 1 if it is chosen (or better), 2 if it is not, 0 if that is open."""
+
+
+@kernel
+def plan_round(problem: Arrays, params: Any, state: State, out: Ints) -> int:
+    """Play one round of an algorithm, when nothing is out."""
+    return int(plan(problem, params, state, out))
+
+
+def round_of(algorithm: Algorithm) -> Callable[..., int]:
+    """What plans a round of an algorithm, to be compiled: ``(problem, params, state, out) -> rows``.
+
+    The algorithm's own plan is a part of it, as it is of a simulation, so that its machine code can be kept for both.
+    """
+    return bind(plan_round, plan=algorithm.plan)
 
 
 def tally_for(algorithm: Algorithm, whole_rewards: bool) -> Callable[..., None]:

@@ -28,6 +28,7 @@ from mfbandit.core import (
     observe,
     plan_ahead,
     rebuilt,
+    round_of,
 )
 from mfbandit.errors import MissingExtra
 from mfbandit.model import Problem
@@ -96,7 +97,9 @@ class Planner:
         """Compile `plan`, with a state that may be spoilt; without numba, do nothing."""
         arguments = self._arguments(spare)
         try:
-            faster = compiled(self.text)
+            # The policy's own plan is kept for itself: a simulation of the policy needs the same one.
+            text = self.text if self.ahead else round_of(self.algorithm)
+            faster = compiled(text, apart=("plan",))
             faster(*arguments)
         except MissingExtra:
             return
