@@ -27,7 +27,7 @@ def _striped() -> Any:
     """Teach numba-cuda the type; on first use, since numba-cuda is an extra.
 
     How elements are found is written as instructions, not as functions of Python: those would be compiled anew for
-    every array of every policy, which took a third of the functions of a kernel.
+    every array of every policy, which was nearly half of the functions of a kernel.
     """
     types: Any = importlib.import_module("numba.cuda.types")
     extending: Any = importlib.import_module("numba.cuda.extending")
@@ -91,11 +91,11 @@ def _striped() -> Any:
 
     for indices in (types.Integer, types.BaseTuple):
 
-        @lower(operator.getitem, Striped, indices)
+        @lower(operator.getitem, Striped, indices)  # type: ignore[untyped-decorator]
         def get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return context.unpack_value(builder, signature.return_type, element(context, builder, signature, arguments))
 
-        @lower(operator.setitem, Striped, indices, types.Any)
+        @lower(operator.setitem, Striped, indices, types.Any)  # type: ignore[untyped-decorator]
         def put(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             place = element(context, builder, signature, arguments)
             context.pack_value(builder, signature.args[2], arguments[2], place)
@@ -173,7 +173,8 @@ def memory_maker(layout: Layout, floats_at: int = 0, wholes_at: int = 0) -> Any:
                 if isinstance(value, tuple):
                     return context.make_tuple(builder, typed(value), [made(part) for part in value])
                 array = cgutils.create_struct_proxy(value)(context, builder)
-                array.words, array.thread, array.threads = pointers[value.dtype], *arguments[2:]
+                array.words = pointers[value.dtype]
+                array.thread, array.threads = arguments[2:]
                 return array._getvalue()
 
             return made(found)
