@@ -28,7 +28,6 @@ LONG = (
     "storage/test_processes.py",
     "algorithms/test_tournament.py",
     "algorithms/test_rivals.py",
-    "engines/test_ray_trials.py",
     "engines/test_ray.py",
     "search/test_sklearn.py",
     "algorithms/test_many_arms.py",

@@ -33,10 +33,20 @@ def cluster():
 
     patch = pytest.MonkeyPatch()
     patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)]))
+    # Every node would start workers that no task may need, end those that rest for a second, and tell how it does.
+    for unused in ("enable_worker_prestart", "prestart_worker_first_driver", "enable_metrics_collection"):
+        patch.setenv(f"RAY_{unused}", "0")
+    patch.setenv("RAY_idle_worker_killing_time_threshold_ms", "600000")
     quick_to_notice = {"health_check_period_ms": 200, "health_check_failure_threshold": 3}
     made = Cluster(
         initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "_system_config": quick_to_notice},
+        head_node_args={
+            "num_cpus": 1,
+            "include_dashboard": False,
+            "include_log_monitor": False,
+            "no_monitor": True,
+            "_system_config": quick_to_notice,
+        },
     )
     ray.init(address=made.address, log_to_driver=False, logging_level="error")
     yield made
@@ -47,12 +57,10 @@ def cluster():
 
 @pytest.fixture
 def nodes(cluster):
-    """Two more nodes of the cluster, for one test."""
-    made = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    yield made
-    for node in made:
-        if node in cluster.worker_nodes:
-            cluster.remove_node(node, allow_graceful=False)
+    """Two more nodes of the cluster, which say that they have a GPU; those that a test has lost are replaced."""
+    while len(cluster.worker_nodes) < 2:
+        cluster.add_node(num_cpus=1, num_gpus=1)
+    return list(cluster.worker_nodes)
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ def main(part, storage):
     from pull_evaluators import noisy
 
     ray_cluster._AWAY_SECONDS, ray_cluster._LOOK_SECONDS = 0.5, 0.1
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    unused = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **unused})
     ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
     lost = []
 

@@ -1,19 +1,26 @@
 """A crew of worker processes on one study, some of which are killed; run as a program by the tests.
 
-    python crew.py URL NAME WORKERS KILLS SEED ACKNOWLEDGED [DURABLE]
+    python crew.py URL NAME WORKERS KILLS SEED ACKNOWLEDGED [DURABLE [GROWS]]
+    python crew.py
+
+Without arguments it reads lines of such arguments, as JSON, and starts a crew for each, one after the other: what it
+imports is imported once. A crew says what it has to say in the files ACKNOWLEDGED.out and ACKNOWLEDGED.err then, and
+how it ended is printed.
 
 Workers are forked, so that starting one takes milliseconds, and open the study by themselves. Each appends
 to the file ACKNOWLEDGED what `tell` has confirmed to it. The crew ends when KILLS workers were killed at
-random moments or, with KILLS = 0, when the study is done; it prints how many it killed. With MFBANDIT_GROWS=1 in
-the environment, results are confirmed between any two kills. With DURABLE = 0 or 1
-workers open the study so, and each evaluation of one pull in seven fails the first time.
+random moments or, with KILLS = 0, when the study is done; it prints how many it killed. With DURABLE = 0 or 1
+workers open the study so, and each evaluation of one pull in seven fails the first time. With GROWS = 1 results are
+confirmed between any two kills.
 
 The file ACKNOWLEDGED.jsonl, where there is one, is the study as it was exported before: what decides in it is read
 once, and not by every worker.
 """
 
 import contextlib
+import gc
 import importlib
+import json
 import os
 import random
 import signal
@@ -84,19 +91,19 @@ def read_what_decides(exported: str) -> None:
         study.ask()
 
 
-def main() -> None:
-    url, name, workers, kills, seed, acknowledged, *durable = sys.argv[1:]
-    # What workers need is loaded once, before they are forked; but nothing is opened.
-    for module in ("mfbandit.study", "mfbandit.storage._sql", "sqlalchemy.dialects.sqlite", "psycopg"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(module)
+def run(
+    url: str, name: str, workers: str, kills: str, seed: str, acknowledged: str, durable: str = "", grows: str = ""
+) -> None:
+    """Let a crew work; prints how many of it were killed."""
     read_what_decides(f"{acknowledged}.jsonl")
+    gc.freeze()  # no worker looks through, and so copies, what it shares with the others
     chance = random.Random(int(seed))
-    crew = [hire(url, name, acknowledged, *durable) for _ in range(int(workers))]
+    arguments = (url, name, acknowledged, *filter(None, [durable]))
+    crew = [hire(*arguments) for _ in range(int(workers))]
     killed = 0
     size = 0
     while killed < int(kills):
-        if os.environ.get("MFBANDIT_GROWS"):
+        if grows:
             size = await_growth(acknowledged, size)
         time.sleep(chance.uniform(0.0, 0.06))
         victim = chance.randrange(len(crew))
@@ -105,7 +112,7 @@ def main() -> None:
         if not os.WIFSIGNALED(status):
             raise SystemExit("the study ended before all workers were killed")
         killed += 1
-        crew[victim] = hire(url, name, acknowledged, *durable)
+        crew[victim] = hire(*arguments)
     if killed:
         for number in crew:
             os.kill(number, signal.SIGKILL)
@@ -114,6 +121,33 @@ def main() -> None:
     if not killed and any(codes):
         raise SystemExit(f"workers ended with {codes}")
     print(killed)
+
+
+def run_apart(arguments: list[str]) -> int:
+    """Let a crew work in a process of its own; returns how it ended."""
+    number = os.fork()
+    if number:
+        return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+    try:
+        for stream, ending in ((1, "out"), (2, "err")):
+            os.dup2(os.open(f"{arguments[5]}.{ending}", os.O_CREAT | os.O_WRONLY | os.O_APPEND), stream)
+        run(*arguments)
+        sys.stdout.flush()
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def main() -> None:
+    # What workers need is loaded once, before they are forked; but nothing is opened.
+    for module in ("mfbandit.study", "mfbandit.storage._sql", "sqlalchemy.dialects.sqlite", "psycopg"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    if sys.argv[1:]:
+        run(*sys.argv[1:])
+    for line in sys.stdin if not sys.argv[1:] else ():
+        print(run_apart(json.loads(line)), flush=True)
 
 
 if __name__ == "__main__":

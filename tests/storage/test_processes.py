@@ -1,12 +1,14 @@
 """Many processes on one study, some of them killed: nothing is lost, nothing counts twice."""
 
+import json
 import random
 import runpy
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -15,6 +17,7 @@ from mfbandit.storage import RESULT, ROUND
 from mfbandit.study import Study, create_study, import_study, load_study
 from mfbandit.study.state.rounds._round_record import dump_state, read_round
 
+Crew: TypeAlias = Callable[..., dict[int, float]]
 CREW = Path(__file__).with_name("crew.py")
 reward_of, cost_of = (runpy.run_path(str(CREW))[name] for name in ("reward_of", "cost_of"))
 
@@ -24,18 +27,35 @@ PROBLEM = mf.Problem(
 )
 
 
-def crew(study: Study, workers: int, kills: int, folder: Path) -> dict[int, float]:
+@pytest.fixture(scope="module")
+def office() -> Iterator[subprocess.Popen[str]]:
+    """A process that has imported all that crews need, and starts them."""
+    with subprocess.Popen([sys.executable, CREW], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        yield running
+        assert running.stdin
+        running.stdin.close()
+
+
+@pytest.fixture
+def crew(office: subprocess.Popen[str], tmp_path: Path) -> Crew:
     """Let a crew work on a study; returns what was confirmed to its workers."""
-    confirmed = folder / "confirmed"
-    study.export(f"{confirmed}.jsonl")
-    command = [sys.executable, CREW, study.storage.url, study.name, workers, kills, 1, confirmed]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert int(done.stdout) >= kills
-    lines = [line.split() for line in confirmed.read_text().splitlines()]
-    assert len({number for number, _ in lines}) == len(lines), "two workers were told that theirs counts"
-    return {int(number): float(reward) for number, reward in lines}
+
+    def work(study: Study, workers: int, kills: int, grows: bool = False) -> dict[int, float]:
+        confirmed = tmp_path / "confirmed"
+        study.export(f"{confirmed}.jsonl")
+        order = (study.storage.url, study.name, workers, kills, 1, confirmed, "", "1" if grows else "")
+        assert office.stdin
+        assert office.stdout
+        print(json.dumps(list(map(str, order))), file=office.stdin, flush=True)
+        code = office.stdout.readline()
+        said = Path(f"{confirmed}.err").read_text()
+        assert (code, said) == ("0\n", "")
+        assert int(Path(f"{confirmed}.out").read_text()) >= kills
+        lines = [line.split() for line in confirmed.read_text().splitlines()]
+        assert len({number for number, _ in lines}) == len(lines), "two workers were told that theirs counts"
+        return {int(number): float(reward) for number, reward in lines}
+
+    return work
 
 
 def play(study: Study, pulls: int) -> None:
@@ -69,10 +89,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres_database"))
 
 
-def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
+def test_killed_workers_leave_nothing_behind(url: str, crew: Crew) -> None:
     settings: dict[str, object] = {"policy": "lucb-c:batch=3", "seed": 5}
     study = create_study(PROBLEM, storage=url, lease_seconds=0.2, durable=False, **settings)  # type: ignore[arg-type]
-    confirmed = crew(study, workers=4, kills=120, folder=tmp_path)
+    confirmed = crew(study, workers=4, kills=120)
     assert confirmed
     asked = study.current().asked
     play(study, asked)
@@ -81,13 +101,12 @@ def test_killed_workers_leave_nothing_behind(url: str, tmp_path: Path) -> None:
     assert_like_one_worker(load_study(url), settings)
 
 
-def test_killed_workers_leave_costs_as_they_are(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MFBANDIT_GROWS", "1")
+def test_killed_workers_leave_costs_as_they_are(url: str, crew: Crew) -> None:
     quick, exact = mf.Fidelity("quick", "measured", 0.2), mf.Fidelity("exact", 3.0, measured="told")
     problem = mf.Problem(PROBLEM.arms, [quick, exact])
     settings: dict[str, Any] = {"policy": "lucb-c:batch=3", "seed": 5, "max_cost": 1e6}
     study = create_study(problem, storage=url, lease_seconds=0.2, durable=False, **settings)
-    confirmed = crew(study, workers=3, kills=6, folder=tmp_path)
+    confirmed = crew(study, workers=3, kills=6, grows=True)
     play(study, study.current().asked)
     assert confirmed
     assert study.cost > 0
@@ -102,12 +121,11 @@ def rounds_of(study: Study) -> list[Any]:
     return [(pull, body["rows"], body.get("counted"), body.get("marked")) for pull, body in bodies]
 
 
-def test_killed_workers_leave_wide_studies_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MFBANDIT_GROWS", "1")
+def test_killed_workers_leave_wide_studies_as_they_are(tmp_path: Path, crew: Crew) -> None:
     settings: dict[str, Any] = {"seed": 5, "width": 8, "delta": 1e-6}
     url = f"sqlite:///{tmp_path / 'study.db'}"
     study = create_study(PROBLEM, storage=url, lease_seconds=0.2, durable=False, **settings)
-    confirmed = crew(study, workers=4, kills=50, folder=tmp_path)
+    confirmed = crew(study, workers=4, kills=50, grows=True)
     assert len(confirmed) >= 50
     results = {r.pull: r.value for r in study.storage.log(study.name).read(0) if r.kind == RESULT}
     assert confirmed.items() <= results.items(), "a confirmed result was lost"
@@ -134,14 +152,11 @@ def test_killed_workers_leave_wide_studies_as_they_are(tmp_path: Path, monkeypat
     ],
     ids=["finite", "normal"],
 )
-def test_killed_workers_leave_races_on_blocks_as_they_are(
-    problem: mf.Problem, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MFBANDIT_GROWS", "1")
+def test_killed_workers_leave_races_on_blocks_as_they_are(problem: mf.Problem, url: str, crew: Crew) -> None:
     # Rewards are drawn anew for every pull: nobody is the best, so that the race goes on.
     settings: dict[str, object] = {"seed": 5, "delta": 1e-6}
     study = create_study(problem, storage=url, lease_seconds=0.2, durable=False, **settings)  # type: ignore[arg-type]
-    confirmed = crew(study, workers=3, kills=25, folder=tmp_path)
+    confirmed = crew(study, workers=3, kills=25, grows=True)
     assert len(confirmed) >= 25
     asked = study.current().asked
     play(study, asked)
@@ -155,10 +170,10 @@ def test_killed_workers_leave_races_on_blocks_as_they_are(
         assert one.view().confidence == alone.view().confidence
 
 
-def test_sixteen_processes_share_a_study(url: str, tmp_path: Path) -> None:
+def test_sixteen_processes_share_a_study(url: str, crew: Crew) -> None:
     settings: dict[str, object] = {"policy": "lucb-c:batch=8", "max_cost": 800.0, "seed": 6}
     study = create_study(PROBLEM, storage=url, **settings)  # type: ignore[arg-type]
-    confirmed = crew(study, workers=16, kills=0, folder=tmp_path)
+    confirmed = crew(study, workers=16, kills=0)
     assert study.status == "max_cost"
     assert_all_there(study, confirmed, study.current().asked)
     assert sorted(confirmed) == list(range(study.current().asked))

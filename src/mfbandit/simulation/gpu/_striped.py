@@ -17,8 +17,6 @@ import math
 import operator
 from typing import Any
 
-import numpy as np
-
 from mfbandit.core import Layout, nested
 
 __all__ = ["memory_maker", "striped_array"]
@@ -26,27 +24,33 @@ __all__ = ["memory_maker", "striped_array"]
 
 @functools.cache
 def _striped() -> Any:
-    """Teach numba-cuda the type; on first use, since numba-cuda is an extra."""
+    """Teach numba-cuda the type; on first use, since numba-cuda is an extra.
+
+    How elements are found is written as instructions, not as functions of Python: those would be compiled anew for
+    every array of every policy, which was nearly half of the functions of a kernel.
+    """
     types: Any = importlib.import_module("numba.cuda.types")
     extending: Any = importlib.import_module("numba.cuda.extending")
+    templates: Any = importlib.import_module("numba.cuda.typing.templates")
+    cgutils: Any = importlib.import_module("numba.cuda.cgutils")
+    typing_registry: Any = importlib.import_module("numba.cuda.cudadecl").registry
+    lower: Any = importlib.import_module("numba.cuda.cudaimpl").registry.lower
 
     class Striped(types.Type):  # type: ignore[misc]
-        """An array of one thread: the words of all, and which of how many threads it is."""
+        """An array of one thread: where the words of all begin, and which of how many threads it is."""
 
-        def __init__(self, words: Any, shape: tuple[int, ...], offset: int) -> None:
-            self.words, self.shape, self.offset = words, shape, offset
-            super().__init__(name=f"Striped({words}, {shape}, {offset})")
+        def __init__(self, dtype: Any, shape: tuple[int, ...], offset: int) -> None:
+            self.dtype, self.shape, self.offset = dtype, shape, offset
+            super().__init__(name=f"Striped({dtype}, {shape}, {offset})")
 
     class StripedModel(extending.models.StructModel):  # type: ignore[misc]
-        """What it is made of."""
+        """What it is made of: no lengths of the words, which every function would be handed along with it."""
 
         def __init__(self, manager: Any, kind: Striped) -> None:
-            members = [("words", kind.words), ("thread", types.uint64), ("threads", types.uint64)]
+            members = [("words", types.CPointer(kind.dtype)), ("thread", types.uint64), ("threads", types.uint64)]
             super().__init__(manager, kind, members)
 
     extending.register_model(Striped)(StripedModel)
-    for member in ("words", "thread", "threads"):
-        extending.make_attribute_wrapper(Striped, member, member)
 
     def shape(array: Any) -> Any:
         constant = array.shape
@@ -54,58 +58,49 @@ def _striped() -> Any:
 
     extending.overload_attribute(Striped, "shape", strict=False)(shape)
 
-    # 64 bits without a sign: no index is tested for being negative, and the distance between two elements
-    # of a row is a constant that load instructions add by themselves.
-    whole = np.uint64
+    @typing_registry.register_global(operator.getitem)
+    class Getting(templates.AbstractTemplate):  # type: ignore[misc]
+        """The type of an element."""
 
-    def getting(array: Any, index: Any) -> Any:
-        if not isinstance(array, Striped):
-            return None
-        # Where an element lies is written out each time: a function for that would be compiled for every array, too.
-        offset = whole(array.offset)
-        if isinstance(index, types.Integer):
-            return lambda array, index: array.words[(offset + whole(index)) * array.threads + array.thread]
-        # Numbers per step of the last index but one, but two, but three.
-        _, last, square, cube = (whole(math.prod(array.shape[len(array.shape) - n :])) for n in range(4))
-        if len(index) == 2:
-            return lambda array, index: array.words[
-                (offset + whole(index[0]) * last + whole(index[1])) * array.threads + array.thread
-            ]
-        if len(index) == 3:
-            return lambda array, index: array.words[
-                (offset + whole(index[0]) * square + whole(index[1]) * last + whole(index[2])) * array.threads
-                + array.thread
-            ]
-        return lambda array, index: array.words[
-            (offset + whole(index[0]) * cube + whole(index[1]) * square + whole(index[2]) * last + whole(index[3]))
-            * array.threads
-            + array.thread
-        ]
+        def generic(self, arguments: Any, keywords: Any) -> Any:
+            array, index = arguments
+            return templates.signature(array.dtype, array, index) if isinstance(array, Striped) else None
 
-    def putting(array: Any, index: Any, value: Any) -> Any:
-        if not isinstance(array, Striped):
-            return None
-        offset = whole(array.offset)
-        _, last, square, cube = (whole(math.prod(array.shape[len(array.shape) - n :])) for n in range(4))
+    @typing_registry.register_global(operator.setitem)
+    class Putting(templates.AbstractTemplate):  # type: ignore[misc]
+        """The type that a value takes when it becomes an element."""
 
-        def put_1(array: Any, index: Any, value: Any) -> None:
-            array.words[(offset + whole(index)) * array.threads + array.thread] = value
+        def generic(self, arguments: Any, keywords: Any) -> Any:
+            array, index, _ = arguments
+            return templates.signature(types.none, array, index, array.dtype) if isinstance(array, Striped) else None
 
-        def put_2(array: Any, index: Any, value: Any) -> None:
-            array.words[(offset + whole(index[0]) * last + whole(index[1])) * array.threads + array.thread] = value
+    def element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """Where an element lies."""
+        kind, index = signature.args[:2]
+        array = cgutils.create_struct_proxy(kind)(context, builder, value=arguments[0])
+        several = isinstance(index, types.BaseTuple)
+        indices = cgutils.unpack_tuple(builder, arguments[1], len(index)) if several else [arguments[1]]
+        # 64 bits without a sign: no index is tested for being negative, and the distance between two elements
+        # of a row is a constant that load instructions add by themselves.
+        at = context.get_constant(types.uint64, kind.offset)
+        for place, its_type in enumerate(index.types if several else (index,), start=1):
+            step = math.prod(kind.shape[len(kind.shape) - len(indices) + place :])
+            whole = context.cast(builder, indices[place - 1], its_type, types.uint64)
+            at = builder.add(at, builder.mul(whole, context.get_constant(types.uint64, step)))
+        return builder.gep(array.words, [builder.add(builder.mul(at, array.threads), array.thread)])
 
-        def put_3(array: Any, index: Any, value: Any) -> None:
-            at = offset + whole(index[0]) * square + whole(index[1]) * last + whole(index[2])
-            array.words[at * array.threads + array.thread] = value
+    for indices in (types.Integer, types.BaseTuple):
 
-        def put_4(array: Any, index: Any, value: Any) -> None:
-            at = offset + whole(index[0]) * cube + whole(index[1]) * square + whole(index[2]) * last + whole(index[3])
-            array.words[at * array.threads + array.thread] = value
+        @lower(operator.getitem, Striped, indices)  # type: ignore[untyped-decorator]
+        def get(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return context.unpack_value(builder, signature.return_type, element(context, builder, signature, arguments))
 
-        return (put_1, put_2, put_3, put_4)[0 if isinstance(index, types.Integer) else len(index) - 1]
+        @lower(operator.setitem, Striped, indices, types.Any)  # type: ignore[untyped-decorator]
+        def put(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = element(context, builder, signature, arguments)
+            context.pack_value(builder, signature.args[2], arguments[2], place)
+            return context.get_dummy_value()
 
-    for function, made in ((operator.getitem, getting), (operator.setitem, putting)):
-        extending.overload(function, strict=False, jit_options={"forceinline": True})(made)
     return Striped
 
 
@@ -124,11 +119,12 @@ def striped_array(shape: tuple[int, ...], offset: int = 0) -> Any:
     striped = _striped()
 
     def stripe(typing: Any, words: Any, thread: Any, threads: Any) -> Any:
-        kind = striped(words, shape, offset)
+        kind = striped(words.dtype, shape, offset)
 
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = cgutils.create_struct_proxy(kind)(context, builder)
-            array.words, array.thread, array.threads = arguments
+            array.words = context.make_array(words)(context, builder, arguments[0]).data
+            array.thread, array.threads = arguments[1:]
             return array._getvalue()
 
         return kind(words, types.uint64, types.uint64), build
@@ -153,7 +149,7 @@ def memory_maker(layout: Layout, floats_at: int = 0, wholes_at: int = 0) -> Any:
     def memory(typing: Any, numbers: Any, wholes: Any, thread: Any, threads: Any) -> Any:
         kinds = {
             space.name: striped(
-                wholes if space.whole else numbers,
+                (wholes if space.whole else numbers).dtype,
                 space.shape,
                 space.start + (wholes_at if space.whole else floats_at),
             )
@@ -168,11 +164,16 @@ def memory_maker(layout: Layout, floats_at: int = 0, wholes_at: int = 0) -> Any:
         found = nested(layout.kind, kinds)
 
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointers = {
+                kind.dtype: context.make_array(kind)(context, builder, words).data
+                for kind, words in ((wholes, arguments[1]), (numbers, arguments[0]))
+            }
+
             def made(value: Any) -> Any:
                 if isinstance(value, tuple):
                     return context.make_tuple(builder, typed(value), [made(part) for part in value])
                 array = cgutils.create_struct_proxy(value)(context, builder)
-                array.words = arguments[1] if value.words == wholes and value.words != numbers else arguments[0]
+                array.words = pointers[value.dtype]
                 array.thread, array.threads = arguments[2:]
                 return array._getvalue()
 
