@@ -17,8 +17,6 @@ from mfbandit.model import Bounded, Gaussian, Problem
 from mfbandit.theory import (
     bernoulli_divergence,
     characteristic_cost,
-    divergence_down,
-    divergence_up,
     limit,
     lower_bound,
     lower_bound_coefficient,
