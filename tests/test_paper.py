@@ -46,7 +46,8 @@ def test_figure_1b(letter, cost):
 @pytest.mark.filterwarnings("ignore::mfbandit.errors.ModelWarning")
 @pytest.mark.parametrize("delta", DELTAS)
 def test_a_wins_on_the_first_instance_and_b_on_the_second(delta):
-    assert mean_cost("figure-1a", "a", delta, 40) < mean_cost("figure-1a", "b", delta, 40)
+    # 15,000 apart, with a standard deviation of 4,000 in one run.
+    assert mean_cost("figure-1a", "a", delta, 10) < mean_cost("figure-1a", "b", delta, 10)
     # The instance breaks its own bias bound, so no guarantee is tested on it.
     a = mf.simulate("figure-1b", POLICIES["a"], delta=delta, trials=4).cost.mean()
     b = mf.simulate("figure-1b", POLICIES["b"], delta=delta, trials=4).cost.mean()

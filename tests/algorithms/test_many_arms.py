@@ -46,7 +46,8 @@ def test_the_closest_rivals_are_kept(indices: list[float]) -> None:
 @pytest.mark.parametrize("against", [False, True])
 def test_the_error_rate_is_kept_among_many(against: bool, times: int) -> None:
     wrong = unfinished = 0
-    trials, instances = 20 * times, 5
+    # Together they find a rate of 0.6 with a probability of 0.998: answers that have lost their way among the arms.
+    trials, instances = 10 * times, 5
     for seed in range(instances):
         instance = crowd(200, seed, gap=0.45, against=against)
         runs = mf.simulate(instance, "mf-toptwo", delta=0.2, trials=trials, seed=seed, max_cost=3e6)

@@ -28,7 +28,8 @@ def test_less_regret_than_its_rivals(name, pulls):
     budget = pulls * instance.problem.costs.min()
     ours = mf.simulate(instance, "mf-commit", budget=budget, trials=100, seed=1).regret
     for rival in RIVALS:
-        theirs = mf.simulate(instance, rival, budget=budget, trials=10, seed=1).regret
+        # In the end all theirs are dozens of times as large, and nearly the same in every run.
+        theirs = mf.simulate(instance, rival, budget=budget, trials=3 if pulls == 1e6 else 10, seed=1).regret
         assert ours.mean() + 3 * ours.std() / math.sqrt(100) < theirs.mean()
 
 
@@ -38,7 +39,8 @@ def test_biases_against_the_best_arm(name):
     for budget in (1e4, 1e6):
         ours = mf.simulate(instance, "mf-commit", budget=budget, trials=50, seed=1).regret.mean()
         for rival in RIVALS:
-            assert ours < mf.simulate(instance, rival, budget=budget, trials=10, seed=1).regret.mean()
+            trials = 3 if budget == 1e6 else 10
+            assert ours < mf.simulate(instance, rival, budget=budget, trials=trials, seed=1).regret.mean()
 
 
 def test_regret_grows_like_a_logarithm():

@@ -208,10 +208,12 @@ HURTFUL = {
 @pytest.mark.parametrize("delta", [0.2, 0.05])
 @pytest.mark.parametrize("name", HURTFUL)
 def test_error_rate(name, delta, times):
-    runs = mf.simulate(HURTFUL[name], "mf-toptwo", delta=delta, trials=1000 * times, seed=4, max_pulls=10**7)
+    # As many as find a rate of twice delta with a probability of 0.998.
+    trials = {0.2: 250, 0.05: 1000}[delta] * times
+    runs = mf.simulate(HURTFUL[name], "mf-toptwo", delta=delta, trials=trials, seed=4, max_pulls=10**7)
     assert runs.stopped.all()
     wrong = int((runs.best != runs.instance.best).sum())
-    assert binomtest(wrong, 1000 * times, delta, alternative="greater").pvalue > 1e-3
+    assert binomtest(wrong, trials, delta, alternative="greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("delta", [0.2, 0.05])
@@ -219,9 +221,10 @@ def test_error_rate_with_fifty_arms(delta, times):
     means = np.full((50, 2), 0.5)
     means[7], means[1:7, 0] = (0.5, 0.6), 0.6
     many = instance(means, [[0.1, 0.0]] * 50, [[0.1, 1.0]] * 50)
-    runs = mf.simulate(many, "mf-toptwo", delta=delta, trials=100 * times, seed=2)
+    # Whoever forgets the biases is always wrong here; 40 runs find a rate of 0.7 with a probability of 0.9999.
+    runs = mf.simulate(many, "mf-toptwo", delta=delta, trials=40 * times, seed=2)
     assert runs.stopped.all()
-    assert binomtest(int((runs.best != 7).sum()), 100 * times, delta, alternative="greater").pvalue > 1e-3
+    assert binomtest(int((runs.best != 7).sum()), 40 * times, delta, alternative="greater").pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", ["forever", "loose-prior"])

@@ -5,10 +5,11 @@ import math
 import numpy as np
 
 from mfbandit.confidence.pair import BOTH, NEWEST, NORMAL, TILT, Chosen, Hypothesis, take_leader
+from mfbandit.confidence.pair._mixture import log_evidence
 from mfbandit.confidence.pair._victory_records import PairMemory
 from mfbandit.core import BERNOULLI, BOUNDED, GAUSSIAN, new_state
 from mfbandit.core import arrays as arrays_of
-from mfbandit.kernel import kernel
+from mfbandit.kernel import compiled, kernel
 from mfbandit.model import Gaussian, Problem
 
 KINDS = {
@@ -33,6 +34,17 @@ def claim(epsilon, evidence, chosen):
     """What is to be refuted: by leaders too, if there are any; by the first weights where these are two."""
     led, weights = chosen.leaders.known[0] > 0, 1 if chosen.leaders.known[0] == 2 else NEWEST
     return Hypothesis(0, 1, epsilon, evidence, 0.4 if led else 1.0, 0.6 if led else 0.0, weights)
+
+
+@kernel
+def evidence_of(arrays, hypothesis, cell, rewards, at):
+    """The evidence on a cell of v."""
+    return log_evidence(arrays, hypothesis, cell, rewards, at)
+
+
+def quick(function):
+    """A kernel in compiled form, with the one machine code of the evidence that all tests of it share."""
+    return compiled(function, apart=("log_evidence",))
 
 
 def random_case(rng, name):

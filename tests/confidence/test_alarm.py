@@ -62,7 +62,7 @@ def first_alarms(
 def run(instance: mf.Instance, bound: str, trials: int, rounds: int, level: float) -> Any:
     problem = arrays(instance.problem)
     kernels = {name: process_kernels(bound)[name] for name in ("log_e_above", "log_e_below")}
-    play = compiled(bind(first_alarms, draw=draw_of(instance), **kernels), store=False)
+    play = compiled(bind(first_alarms, draw=draw_of(instance), **kernels))
     out = np.zeros(trials, dtype=np.int64)
     blocks = layout(NoMemory, problem).blocks()
     threshold = alarm_threshold(problem, level)
@@ -151,7 +151,7 @@ def test_the_minimum_is_the_minimum(bound):
         assert value == pytest.approx(best, abs=1e-5)
         assert value > 1.0
         assert measure(problem, state, 0, low, high) == 0.0
-        fast = compiled(measure, store=False)(problem, state, 0, high, low)
+        fast = compiled(measure)(problem, state, 0, high, low)
         assert fast == value
 
 

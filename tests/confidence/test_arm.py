@@ -134,7 +134,7 @@ def test_interval_is_sane_for_any_statistics(name: str, drawn: Any, alpha: float
 
 def test_plain_and_compiled_intervals_agree_bit_for_bit() -> None:
     rng, interval = np.random.default_rng(3), kernels("kl")[2]
-    fast = compiled(interval, store=False)
+    fast = compiled(interval)
     for _ in range(100):
         pulled = {
             (0, m): (int(10 ** rng.uniform(0, 6)), float(rng.random()), float(0.2 * rng.random()))
@@ -169,7 +169,7 @@ def test_truth_is_rarely_refuted_with_biases_at_their_bounds(sign: float, times:
     means = truth + sign * PROBLEM.bias[0]
     rewards = (np.random.default_rng(9).random((paths, 1000, 3)) < means).astype(float)
     highest = np.empty((paths, 2))
-    play = compiled(bind(play_arm, **process_kernels("mixed")), store=False)
+    play = compiled(bind(play_arm, **process_kernels("mixed")))
     play(PROBLEM, new_state(PROBLEM), rewards, truth, highest)
     for alpha in (0.05, 0.2):
         for column in range(2):

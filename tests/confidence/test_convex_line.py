@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pairs import KINDS, claim, random_case
+from pairs import KINDS, claim, evidence_of, quick, random_case
 from scipy.optimize import minimize_scalar
 
 from mfbandit.confidence.pair import Active
 from mfbandit.confidence.pair._convex_line import ABOVE, BELOW, UNKNOWN, next_line, point_of, start_line
 from mfbandit.confidence.pair._hypothesis import Rewards
 from mfbandit.confidence.pair._likelihood_levels import CUT, EDGES, SURE, Cell, inside
-from mfbandit.confidence.pair._mixture import log_evidence
-from mfbandit.kernel import compiled
 
 
 def tried(function, low, high, at, step, target, error, noise, most=200):
@@ -76,7 +74,7 @@ def test_a_few_values_are_enough():
 def test_evidence_is_convex_while_nothing_is_cut_and_the_same_streams_speak(name, times):
     """Also beyond the stretch whose octaves are taken: there the points lie that bound what is on it."""
     rng = np.random.default_rng(17)
-    value, looked = compiled(log_evidence, store=False), 0
+    value, looked = quick(evidence_of), 0
     for _ in range(1500 * times):
         arrays, evidence, epsilon, state, chosen, at, _ = random_case(rng, name)
         rewards = Rewards(Active(state.pulls, state.sums, state.squares), chosen.active, chosen.leaders)

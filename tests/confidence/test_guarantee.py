@@ -76,7 +76,7 @@ def drawn(times: int) -> dict[str, Floats]:
 
 @pytest.mark.parametrize("name", ["hoeffding", "kl", "bernstein", "mixed"])
 def test_true_means_are_rarely_refuted(name: str, drawn: dict[str, Floats]) -> None:
-    run = compiled(bind(highest_evidence, **process_kernels(name)), store=False)
+    run = compiled(bind(highest_evidence, **process_kernels(name)))
     for law, (mean, _) in LAWS.items():
         highest = np.empty((len(drawn[law]), 2))
         run(BOUNDED, drawn[law], mean, highest)
@@ -90,7 +90,7 @@ def test_true_means_are_rarely_refuted(name: str, drawn: dict[str, Floats]) -> N
 def test_true_gaussian_means_are_rarely_refuted(name: str, times: int) -> None:
     paths = np.random.default_rng(12).normal(-2.0, 0.3, (PATHS * times, STEPS))
     highest = np.empty((PATHS * times, 2))
-    compiled(bind(highest_evidence, **process_kernels(name)), store=False)(GAUSSIAN, paths, -2.0, highest)
+    compiled(bind(highest_evidence, **process_kernels(name)))(GAUSSIAN, paths, -2.0, highest)
     check_crossings(highest)
     # The test is not empty: an e-process that pays too little would be near this rate.
     assert (highest >= np.log(5.0)).mean() > 0.0

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from pairs import KINDS, claim, empty, problem, random_case
+from pairs import KINDS, claim, empty, evidence_of, problem, quick, random_case
 from scipy.stats import binomtest
 
 from mfbandit.confidence.pair import PROVEN, Active, Guess, prove, take_leader
@@ -44,7 +44,7 @@ def lowest_on_grid(arrays, evidence, epsilon, state, low, high, points, cap, cho
 @pytest.mark.parametrize("name", KINDS)
 def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name, times):
     rng = np.random.default_rng(7)
-    grid, proven = compiled(lowest_on_grid, store=False), compiled(infimum, store=False)
+    grid, proven = quick(lowest_on_grid), compiled(infimum)
     gaps = []
     for _ in range(400 * times):
         arrays, evidence, epsilon, state, chosen, at, truth = random_case(rng, name)
@@ -65,7 +65,7 @@ def test_the_proven_infimum_is_never_above_a_fine_grid_and_close_to_it(name, tim
 
 def test_prove_and_refute_agree_with_the_infimum():
     rng = np.random.default_rng(3)
-    decide, proven = compiled(prove, store=False), compiled(infimum, store=False)
+    decide, proven = compiled(prove), compiled(infimum)
     for _ in range(300):
         arrays, evidence, epsilon, state, chosen, at, truth = random_case(rng, "bounded")
         guess, hypothesis = Guess(float(truth[:2].mean()), 0.05), claim(epsilon, evidence, chosen)
@@ -79,7 +79,7 @@ def test_prove_and_refute_agree_with_the_infimum():
 
 def test_cells_bound_every_point_inside_them(times):
     rng = np.random.default_rng(11)
-    value = compiled(log_evidence, store=False)
+    value = quick(evidence_of)
     for name in KINDS:
         for _ in range(500 * times):
             arrays, evidence, epsilon, state, chosen, at, _ = random_case(rng, name)
@@ -166,7 +166,7 @@ def test_plain_python_and_compiled_code_give_the_same_bits():
                 chosen,
                 at,
             )
-            assert infimum(*args) == compiled(infimum, store=False)(*args)
+            assert infimum(*args) == compiled(infimum)(*args)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -268,7 +268,7 @@ def test_evidence_rarely_crosses_when_the_hypothesis_holds(law, name, v, times):
     kind, evidence = KINDS[name]
     bias = np.array([[0.05, 0.0], [0.03, 0.0]])
     arrays = problem(kind, bias, [[0.2, 1.0], [0.1, 1.0]])
-    run, rng, alpha, paths = compiled(crossings, store=False), np.random.default_rng(2), 0.2, 400 * times
+    run, rng, alpha, paths = quick(crossings), np.random.default_rng(2), 0.2, 400 * times
     crossed = 0
     for path in range(paths):
         state, chosen, at = empty(arrays)

@@ -264,7 +264,7 @@ def test_plain_and_compiled_agree_bit_for_bit(name: str) -> None:
     sweep = bind(evaluate_all, **process_kernels(name))
     plain, fast = np.empty((len(counts), 4)), np.empty((len(counts), 4))
     sweep(PROBLEM, counts, numbers, plain)
-    compiled(sweep, store=False)(PROBLEM, counts, numbers, fast)
+    compiled(sweep)(PROBLEM, counts, numbers, fast)
     assert plain.tobytes() == fast.tobytes()
     assert not np.isnan(plain).any()
 

@@ -15,7 +15,7 @@ import mfbandit as mf
 from mfbandit.algorithms import REGISTRY
 from mfbandit.confidence import BrokenBound
 from mfbandit.study._settings import Settings
-from mfbandit.study.state import StudyState
+from mfbandit.study.state import StudyState, _planner
 from mfbandit.study.state import _study_statistics as standing
 
 pytestmark = pytest.mark.usefixtures("compiled_plans")
@@ -69,6 +69,9 @@ def play(policy: str, seed: int, monkeypatch: pytest.MonkeyPatch, action: str) -
     while not study_state.ended:
         study_state.plan()
         study_state.planner.look(study_state.state, study_state.planning_seconds)
+        if study_state.planner.observe is None:
+            # Rewards enter by the code that is compiled for the default policy.
+            study_state.planner.observe = _planner._machine_observe(_planner.copy_state(study_state.state))
         first = study_state.round.first
         for row, end in zip(study_state.round.rows, study_state.round.ends, strict=True):
             for place in range(end - row.size, end):

@@ -83,7 +83,7 @@ def test_decisions_are_those_of_the_simulator(policy: str, name: str, simulated:
     bounds = limits(policy, 333.3)
     study = create_study(instance.problem, policy=policy, delta=0.1, **bounds)
     pulled = play(study, simulated(instance, seed=3))
-    runs = mf.simulate(instance, policy, delta=0.1, trials=1, seed=3, device="python", trace=len(pulled) + 1, **bounds)
+    runs = mf.simulate(instance, policy, delta=0.1, trials=1, seed=3, trace=len(pulled) + 1, **bounds)
     rows = [(arm, fidelity) for arm, fidelity, count in runs.trace[0].tolist() for _ in range(count)]
     assert pulled == rows
     assert study.cost == runs.cost[0]

@@ -18,6 +18,12 @@ from mfbandit.study.state.rounds._round_record import dump_state
 pytestmark = pytest.mark.usefixtures("compiled_plans")
 
 
+@pytest.fixture(autouse=True)
+def proofs_are_compiled(monkeypatch):
+    """Other tests have compiled them; as plain Python they take longer than the studies."""
+    monkeypatch.setattr("mfbandit.certificate._verify._FEW", 0)
+
+
 @pytest.mark.parametrize("width", [1, 5])
 @pytest.mark.parametrize(
     ("problem", "policy"),

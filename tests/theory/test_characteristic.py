@@ -17,8 +17,6 @@ from mfbandit.model import Bounded, Gaussian, Problem
 from mfbandit.theory import (
     bernoulli_divergence,
     characteristic_cost,
-    divergence_down,
-    divergence_up,
     limit,
     lower_bound,
     lower_bound_coefficient,
@@ -44,16 +42,22 @@ def random_instance(seed, arms=4, fidelities=3, law="bernoulli", cost_factor=1.0
 
 def least_evidence(instance, weights):
     """Evidence per unit of cost on levels from each rival to the best, dense at the ends: the definition, by force."""
-    problem, best = instance.problem, instance.best
+    problem, best, means = instance.problem, instance.best, instance.means
     share = weights / problem.costs
-    least = math.inf
-    shares, rivals = np.sin(np.linspace(0.0, math.pi / 2, 170)[1:-1]) ** 2, np.delete(instance.truth, best)
+    rivals = np.delete(instance.truth, best)
+    shares = np.sin(np.linspace(0.0, math.pi / 2, 170)[1:-1]) ** 2
     # A rival that is nearly as good would have no level on a grid that all share.
-    for level in (rivals[:, None] + (instance.truth[best] - rivals[:, None]) * shares).ravel():
-        down = divergence_down(instance, level + problem.biases)[best] @ share[best]
-        up = (divergence_up(instance, level - problem.biases) * share).sum(axis=1)
-        least = min(least, float(np.delete(down + up, best).min()))
-    return least
+    levels = (rivals[:, None] + (instance.truth[best] - rivals[:, None]) * shares).reshape(-1, 1, 1)
+    down = divergence(instance, means[best], np.minimum(levels[:, 0] + problem.biases[best], means[best])) @ share[best]
+    up = (divergence(instance, means, np.maximum(levels - problem.biases, means)) * share).sum(axis=2)
+    return float((down[:, None] + np.delete(up, best, axis=1)).min())
+
+
+def divergence(instance, p, q):
+    """Of laws with means p from those with means q, all at once."""
+    if isinstance(instance.law, BernoulliLaw):
+        return bernoulli_divergence(p, q)
+    return (p - q) ** 2 / (2.0 * instance.problem.reward.sigma**2)
 
 
 @pytest.mark.parametrize(

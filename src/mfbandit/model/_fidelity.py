@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -211,6 +212,9 @@ def _plain(value: PerArm | str) -> float | str | list[float]:
 
 def _per_arm(value: object, quantity: str, fidelity: str, arms: tuple[str, ...] | None = None) -> PerArm:
     """Return a valid cost or bias of one fidelity, for all arms or per arm."""
+    # Most are plain numbers that are what they should be: that takes no array to see.
+    if type(value) is float and 0.0 <= value < math.inf and (value > 0.0 or quantity != "cost"):
+        return value + 0.0  # turns -0.0 into 0.0
     array = as_numbers(value, f"the {quantity} of fidelity {fidelity!r}", ProblemError)
     if array.ndim > 1:
         raise ProblemError(
