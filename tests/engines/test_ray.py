@@ -152,7 +152,7 @@ def test_trainings_go_on_in_a_folder_that_nodes_share(cluster, nodes, evaluators
     study = create_study(problem, width=3, max_cost=120.0)
     shared = tmp_path / "shared"
     settings = {"workers": 3, "engine": "ray", "folders": shared, "progress": False}
-    result = study.optimize(evaluators.train, **settings)
+    result = study.optimize(evaluators.TrainTogether(tmp_path), **settings)
     assert not study.current().failures
     went_on = study.to_frame().query("fidelity == '9' and cost == 6")
     assert len(went_on) > 2
