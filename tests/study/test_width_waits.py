@@ -15,7 +15,13 @@ PAIR = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 2.0, 0.0)], reward
 def test_a_study_says_why_it_hands_out_nothing():
     study = make()
     assert study.view().hold_up.kind == ""
+    # The first plans wait for some of the first results.
     out = study.ask(WIDTH)
+    assert len(out) < WIDTH
+    assert (study.view().hold_up.kind, study.view().hold_up.pull) == ("lag", out[0].id)
+    while len(out) < WIDTH:
+        study.tell(out[0], reward_of(out[0]))
+        out = [*out[1:], *study.ask(WIDTH)]
     assert study.ask() == []
     assert study.view().hold_up.kind == "width"
     # The first is the slowest: plans run ahead of it only so far.
@@ -32,7 +38,7 @@ def test_a_study_says_why_it_hands_out_nothing():
     assert study.view().hold_up.kind == ""
     # What is out would end it, or nothing more can be paid for.
     found = set()
-    for wide in (create_study(PAIR, width=64), make(max_cost=30.0)):
+    for wide in (create_study(PAIR, width=64), make(max_cost=20.0)):
         study, player = wide, Player(64, reward=lambda pull: float(pull.arm == "a"))
         while not study.done:
             player.play(study, 1)

@@ -8,8 +8,8 @@ policy plans on that copy, so that a plan spreads over the arms and fidelities t
 asked of the state itself. Where only the copy says so, nothing more is planned until one more row counts (`WAIT`).
 
 The lag grows with a run, up to some times the width: a pull that takes five times as long as others keeps no worker
-waiting then, and what is planned without knowing its result is a small part of the run. Plans of the first pulls, from
-which most is learned, wait for more results.
+waiting then, and what is planned without knowing its result is a small part of the run. At first it is two fifths of
+what was asked for: most is learned from the first pulls, and 64 blind ones may cost as much as a whole short run.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ ROW_LIMIT = 64
 #: The lag is the width for the first pulls, so many times the width; then it grows by this for each pull, up to so many
 #: times the width, and once more for each doubling that makes the width out of 1.
 _NARROW, _GROWTH, _MOST = 10, 0.1, 2
+#: Where pulls are not shared, the lag is no more than this part of what was asked for, but this part of the width.
+_PART, _WIDTH_PART, _FAR = (2, 5), 8, 2**60
 #: A stream is expected to be like its arm as if so many of its rewards had been.
 _PRIOR = 6.0
 #: So many arms share the pulls of a race for a while.
@@ -101,18 +103,26 @@ class Ahead:
 
 
 @kernel
+def grown_lag(width: int, asked: int) -> int:
+    """How far plans may be ahead of results that say little of what comes next."""
+    most, doubled = _MOST, 1
+    while doubled < width:
+        most, doubled = most + 1, 2 * doubled
+    return int(min(most * width, width + int(_GROWTH * max(0, asked - _NARROW * width))))
+
+
+@kernel
 def lag(width: int, asked: int) -> int:
     """How far plans may be ahead of the results that have counted, where so many pulls were asked for.
 
     Examples
     --------
-    >>> [lag(8, asked) for asked in (0, 80, 160, 1000)]
-    [8, 8, 16, 40]
+    >>> [lag(8, asked) for asked in (0, 10, 80, 160, 1000)]
+    [2, 4, 8, 16, 40]
     """
-    most, doubled = _MOST, 1
-    while doubled < width:
-        most, doubled = most + 1, 2 * doubled
-    return int(min(most * width, width + int(_GROWTH * max(0, asked - _NARROW * width))))
+    # It grows by 1 at most for each pull, so that a row that counts for one plan counts for all later ones.
+    part = _PART[0] * min(asked, _FAR) // _PART[1]
+    return int(min(max(2, width // _WIDTH_PART, part), grown_lag(width, asked)))
 
 
 @kernel
@@ -127,7 +137,9 @@ def shared_lag(width: int, asked: int, arms: int) -> int:
     >>> [shared_lag(8, asked, 20) for asked in (80, 800, 1600, 10_000)]
     [8, 8, 16, 40]
     """
-    return lag(width, 2 * asked // max(2, arms))
+    if arms <= 2:
+        return int(lag(width, asked))
+    return int(grown_lag(width, 2 * asked // arms))
 
 
 def arms_sharing(ahead: Ahead, arms: int) -> int:
