@@ -192,6 +192,8 @@ def test_when_the_answer_is_there_nobody_is_asked_any_more(storage):
 def test_two_answers_are_shown_in_any_order():
     problem = mf.Problem(["a", "b"], [mf.Fidelity("human", 1.0, by="people")], reward="bernoulli")
     study = mf.create_study(problem, width=64, storage=MemoryStorage())
+    while study.view().pulls < 100:  # so many may be out then that nobody waits for a grade that can be undone
+        study.tell_all([(pull, 1.0) for pull in study.ask(64, people=True)])
     session = GradingSession(study, lambda pull: {"item": str(pull.id), "answers": [f"{pull.arm} own", "the other"]})
     person, orders = session.join("Ann"), set()
     for _ in range(30):

@@ -112,7 +112,7 @@ def simulate(
     >>> runs.best.tolist(), bool(runs.stopped.all())
     ([0, 0, 0, 0], True)
     >>> mf.simulate("loose-prior", "lucb-top", trials=1, max_pulls=80, width=8, device="python").time.tolist()
-    [10.0]
+    [12.0]
     """
     if isinstance(instance, str):
         instance = load_instance(instance)

@@ -116,8 +116,11 @@ def create_study(
     >>> problem = mf.Problem(["a", "b"], [("quick", 1.0, 0.1), ("exact", 9.0, 0.0)])
     >>> create_study(problem, max_cost=100).ask(4)[0].fidelity
     'quick'
+
+    More pulls are out at once where the study is wide, and the more so once the first have come back:
+
     >>> len(create_study(problem).ask(8)), len(create_study(problem, width=8).ask(8))
-    (2, 8)
+    (2, 4)
     """
     if isinstance(failures, Failures) and (failures.patience, failures.timeout) != (
         Failures.patience,
