@@ -49,7 +49,7 @@ ROW_LIMIT = 64
 #: The lag is the width for the first pulls, so many times the width; then it grows by this for each pull, up to so many
 #: times the width, and once more for each doubling that makes the width out of 1.
 _NARROW, _GROWTH, _MOST = 10, 0.1, 2
-#: Where pulls are not shared, the lag is no more than this part of what was asked for, but this part of the width.
+#: Except on blocks, the lag is no more than this part of what was asked for, but at least this part of the width.
 _PART, _WIDTH_PART, _FAR = (2, 5), 8, 2**60
 #: A stream is expected to be like its arm as if so many of its rewards had been.
 _PRIOR = 6.0
@@ -127,7 +127,7 @@ def lag(width: int, asked: int) -> int:
 
 @kernel
 def shared_lag(width: int, asked: int, arms: int) -> int:
-    """The lag where pulls are shared evenly by so many arms that leave one by one; for 2 arms it is `lag`.
+    """The lag of races where pulls are shared evenly by so many arms that leave one by one; for 1 arm it is `lag`.
 
     An arm that is beaten has been measured on as many blocks too many as plans were ahead, divided by the arms left. So
     plans get ahead as the blocks do, not as the pulls: a race of a few blocks is over before that pays.
@@ -137,14 +137,14 @@ def shared_lag(width: int, asked: int, arms: int) -> int:
     >>> [shared_lag(8, asked, 20) for asked in (80, 800, 1600, 10_000)]
     [8, 8, 16, 40]
     """
-    if arms <= 2:
+    if arms <= 1:
         return int(lag(width, asked))
     return int(grown_lag(width, 2 * asked // arms))
 
 
 def arms_sharing(ahead: Ahead, arms: int) -> int:
-    """How many arms, of so many, share the pulls of a run evenly; of very many most are out at once."""
-    return min(arms, _MANY) if ahead.shared else 2
+    """How many arms, of so many, share the pulls evenly; of very many most are out at once. Else 2 on blocks, and 1."""
+    return 1 if ahead.on_copy else min(arms, _MANY) if ahead.shared else 2
 
 
 def lag_of(ahead: Ahead, width: int, asked: int, arms: int) -> int:

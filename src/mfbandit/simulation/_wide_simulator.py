@@ -66,7 +66,7 @@ def workers_of(simulation: Simulation, prepared: Prepared) -> Workers:
     problem, width = simulation.instance.problem, simulation.width
     durations = Durations() if simulation.durations is None else simulation.durations
     row_limit = rows_limit = held = ANY
-    sharing = 2
+    sharing = 1
     if plans_ahead(prepared.algorithm, width):
         rows, most = prepared.setting.rows, lag(width, ANY)
         # Before a round is planned, fewer pulls than the lag are out beside the first round.
