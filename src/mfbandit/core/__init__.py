@@ -21,13 +21,9 @@ from mfbandit.core._ahead import (
     Copy,
     InFlight,
     any_out,
-    arms_sharing,
     copy_for,
-    lag,
-    lag_of,
     plan_ahead,
     rows_at_once,
-    shared_lag,
 )
 from mfbandit.core._algorithm import Algorithm, Goal, afford, round_of, tally_for
 from mfbandit.core._block_order import block_order, block_seed, lane_seed, own_block, shuffle
@@ -47,6 +43,7 @@ from mfbandit.core._blocks import (
     tally_block,
     with_deep_rows,
 )
+from mfbandit.core._lag import arms_sharing, lag_kernel, lag_of, most_lag
 from mfbandit.core._layouts import (
     Layout,
     NoMemory,
@@ -173,12 +170,13 @@ __all__ = [
     "keep_arms",
     "kept_numbers",
     "kernel",
-    "lag",
+    "lag_kernel",
     "lag_of",
     "lane_seed",
     "layout",
     "loops_of_warps",
     "mean_of",
+    "most_lag",
     "names",
     "nested",
     "new_blocks",
@@ -199,7 +197,6 @@ __all__ = [
     "root_of",
     "round_of",
     "rows_at_once",
-    "shared_lag",
     "shared_range",
     "shuffle",
     "slot",

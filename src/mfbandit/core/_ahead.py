@@ -7,9 +7,7 @@ many rewards like those that the stream has had so far (`expect`), in a copy of 
 policy plans on that copy, so that a plan spreads over the arms and fidelities that are worth it. Whether to stop is
 asked of the state itself. Where only the copy says so, nothing more is planned until one more row counts (`WAIT`).
 
-The lag grows with a run, up to some times the width: a pull that takes five times as long as others keeps no worker
-waiting then, and what is planned without knowing its result is a small part of the run. At first it is two fifths of
-what was asked for: most is learned from the first pulls, and 64 blind ones may cost as much as a whole short run.
+How large the lag is says `mfbandit.core._lag`.
 """
 
 from __future__ import annotations
@@ -33,28 +31,17 @@ __all__ = [
     "Copy",
     "InFlight",
     "any_out",
-    "arms_sharing",
     "copy_for",
-    "lag",
-    "lag_of",
     "plan_ahead",
     "rows_at_once",
-    "shared_lag",
 ]
 
 #: What a plan returns where nothing is worth planning before another row has counted.
 WAIT = -1
 #: A row of a plan has at most so many pulls; on blocks it has as many as were opened.
 ROW_LIMIT = 64
-#: The lag is the width for the first pulls, so many times the width; then it grows by this for each pull, up to so many
-#: times the width, and once more for each doubling that makes the width out of 1.
-_NARROW, _GROWTH, _MOST = 10, 0.1, 2
-#: Except on blocks, the lag is no more than this part of what was asked for, but at least this part of the width.
-_PART, _WIDTH_PART, _FAR = (2, 5), 8, 2**60
 #: A stream is expected to be like its arm as if so many of its rewards had been.
 _PRIOR = 6.0
-#: So many arms share the pulls of a race for a while.
-_MANY = 100
 
 
 class InFlight(NamedTuple):
@@ -100,56 +87,6 @@ class Ahead:
     """Whether it plans on a copy of the state with what is expected; otherwise `prepare` is told all it needs."""
     shared: bool = False
     """Whether a run is a few pulls of every arm, as a race with normal differences is, and not many of two."""
-
-
-@kernel
-def grown_lag(width: int, asked: int) -> int:
-    """How far plans may be ahead of results that say little of what comes next."""
-    most, doubled = _MOST, 1
-    while doubled < width:
-        most, doubled = most + 1, 2 * doubled
-    return int(min(most * width, width + int(_GROWTH * max(0, asked - _NARROW * width))))
-
-
-@kernel
-def lag(width: int, asked: int) -> int:
-    """How far plans may be ahead of the results that have counted, where so many pulls were asked for.
-
-    Examples
-    --------
-    >>> [lag(8, asked) for asked in (0, 10, 80, 160, 1000)]
-    [2, 4, 8, 16, 40]
-    """
-    # It grows by 1 at most for each pull, so that a row that counts for one plan counts for all later ones.
-    part = _PART[0] * min(asked, _FAR) // _PART[1]
-    return int(min(max(2, width // _WIDTH_PART, part), grown_lag(width, asked)))
-
-
-@kernel
-def shared_lag(width: int, asked: int, arms: int) -> int:
-    """The lag of races where pulls are shared evenly by so many arms that leave one by one; for 1 arm it is `lag`.
-
-    An arm that is beaten has been measured on as many blocks too many as plans were ahead, divided by the arms left. So
-    plans get ahead as the blocks do, not as the pulls: a race of a few blocks is over before that pays.
-
-    Examples
-    --------
-    >>> [shared_lag(8, asked, 20) for asked in (80, 800, 1600, 10_000)]
-    [8, 8, 16, 40]
-    """
-    if arms <= 1:
-        return int(lag(width, asked))
-    return int(grown_lag(width, 2 * asked // arms))
-
-
-def arms_sharing(ahead: Ahead, arms: int) -> int:
-    """How many arms, of so many, share the pulls evenly; of very many most are out at once. Else 2 on blocks, and 1."""
-    return 1 if ahead.on_copy else min(arms, _MANY) if ahead.shared else 2
-
-
-def lag_of(ahead: Ahead, width: int, asked: int, arms: int) -> int:
-    """The lag of an algorithm that plans among so many arms."""
-    return shared_lag(width, asked, arms_sharing(ahead, arms))
 
 
 def rows_at_once(ahead: Ahead, width: int, rows: int) -> int:

@@ -113,7 +113,7 @@ class Workers(NamedTuple):
     rows_limit: int
     """So many rows of a plan are asked for before the next one is made."""
     sharing: int
-    """So many arms share the pulls evenly; 1 if they do not."""
+    """So many arms share the pulls evenly."""
     held: int
     """There is room for so many pulls that have not counted yet; `ANY` if they all count before the next plan."""
 

@@ -15,10 +15,10 @@ from mfbandit.core import (
     arms_sharing,
     bind,
     has_blocks,
-    lag,
+    lag_kernel,
+    most_lag,
     plan_ahead,
     rows_at_once,
-    shared_lag,
 )
 from mfbandit.simulation._block_trials import room_for_blocks
 from mfbandit.simulation._trial_loop import Prepared, Results
@@ -66,9 +66,9 @@ def workers_of(simulation: Simulation, prepared: Prepared) -> Workers:
     problem, width = simulation.instance.problem, simulation.width
     durations = Durations() if simulation.durations is None else simulation.durations
     row_limit = rows_limit = held = ANY
-    sharing = 1
+    sharing = 2
     if plans_ahead(prepared.algorithm, width):
-        rows, most = prepared.setting.rows, lag(width, ANY)
+        rows, most = prepared.setting.rows, most_lag(width)
         # Before a round is planned, fewer pulls than the lag are out beside the first round.
         if has_blocks(prepared.setting.problem):
             held = most + _MOST_HELD
@@ -91,13 +91,18 @@ class WideSimulator(Simulator):
     def bound(self) -> Any:
         """The text that is played."""
         prepared, algorithm = self.prepared, self.prepared.algorithm
-        swaps, ahead = dict(prepared.swaps), algorithm.ahead or Ahead()
+        ahead = algorithm.ahead or Ahead()
         if plans_ahead(algorithm, self.simulation.width):
-            look_ahead = plan_ahead(algorithm)
+            look_ahead, lag = plan_ahead(algorithm), lag_kernel(ahead)
         else:
-            swaps[shared_lag] = no_lag
-            look_ahead = bind(plan_alone, plan=algorithm.plan)
-        return bind(run_wide_trials, swaps, **prepared.parts, look_ahead=look_ahead, take_marked=ahead.take_marked)
+            look_ahead, lag = bind(plan_alone, plan=algorithm.plan), no_lag
+        parts: dict[str, Any] = {
+            **prepared.parts,
+            "look_ahead": look_ahead,
+            "lag": lag,
+            "take_marked": ahead.take_marked,
+        }
+        return bind(run_wide_trials, prepared.swaps, **parts)
 
     def results(self, trials: int) -> Any:
         """Empty arrays for the results of some trials."""

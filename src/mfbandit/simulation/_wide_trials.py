@@ -24,12 +24,11 @@ from mfbandit.core import (
     by_reference,
     by_value,
     kernel,
-    lag,
     layout,
+    most_lag,
     new_state,
     product,
     reset,
-    shared_lag,
     slot,
     trial_key,
 )
@@ -97,9 +96,14 @@ def plan(problem: Arrays, params: Any, state: State, out: Ints) -> int:
     """Play one round of an algorithm."""
 
 
+@slot
+def lag(width: int, asked: int, sharing: int) -> int:
+    """How far plans may be ahead of the pulls that have counted: see `mfbandit.core._lag`."""
+
+
 @kernel
-def no_lag(width: int, asked: int, arms: int) -> int:
-    """Every round counts before the next one is planned: takes the place of `shared_lag`."""
+def no_lag(width: int, asked: int, sharing: int) -> int:
+    """Every round counts before the next one is planned."""
     return 0
 
 
@@ -206,7 +210,7 @@ def run_wide_trial(setting: Setting, workers: Workers, trial: Trial, key: int, n
     lent_problem, lent_params = by_reference(by_value(problem)), by_reference(by_value(setting.params))
     lent_state = by_reference(by_value(state))
     while limits.stop_flag[0] == 0:
-        size, settled = size_of_row(queue), at[_ASKED] - shared_lag(workers.width, at[_ASKED], workers.sharing)
+        size, settled = size_of_row(queue), at[_ASKED] - lag(workers.width, at[_ASKED], workers.sharing)
         if size > 0 and (cut or at[_COUNTED] + size <= settled or rows == WAIT):
             count_row(setting, state, queue, flying, key, noted)
             rows = 1
@@ -302,7 +306,7 @@ def make_trial(setting: Setting, workers: Workers, memory: type, blocks: Any) ->
     rooms = [laid.blocks(), laid.blocks()]
     states = [new_state(setting.problem)._replace(own=laid.of(*room), blocks=blocks) for room in rooms]
     # Before a round is planned, fewer pulls than the lag are out beside the first round, and each row has one at least.
-    most_rows = lag(workers.width, 2**62) + 2 * setting.rows
+    most_rows = most_lag(workers.width) + 2 * setting.rows
     # Where every round counts before the next one is planned, there is no limit, and nobody asks for single pulls.
     most_pulls = 1 if workers.held == ANY else workers.held
     arm, fidelity, size, marked, last = np.zeros((5, most_rows), dtype=np.int64)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mfbandit.confidence import alarm_kernel
-from mfbandit.core import Algorithm, Arrays, NoBlocks, afford, arrays, lag, observe, parts, shared_lag
+from mfbandit.core import Algorithm, Arrays, NoBlocks, afford, arrays, lag_kernel, observe, parts
 from mfbandit.errors import StudyError
 from mfbandit.study._settings import Header, Settings
 from mfbandit.study.state._bias_violations import widened
@@ -62,7 +62,7 @@ def policy_digest(settings: Settings) -> str:
         algorithm = planner.algorithm
         kernels += [planner.text, algorithm.recommend]
         if planner.ahead and algorithm.ahead is not None:
-            kernels += [shared_lag if algorithm.ahead.shared else lag, algorithm.ahead.take_marked]
+            kernels += [lag_kernel(algorithm.ahead), algorithm.ahead.take_marked]
         if algorithm.take_in is not None:
             kernels.append(algorithm.take_in)
     if settings.on_violation != "ignore":
